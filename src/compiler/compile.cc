@@ -9,6 +9,7 @@
 #include "compiler/prepared.h"
 #include "graph/append_rows.h"
 #include "graph/fuse.h"
+#include "graph/join_products.h"
 #include "graph/place_on_side.h"
 #include "graph/stage_graph.h"
 #include "ir/scalar.h"
@@ -154,14 +155,17 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   graph::FuseOptions fuse{.max_buffers = max_buffers};
   if (!caps.has_f64)
     fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
+  const bool launches_cost = caps.group_size > 1 && !caps.texture_memory;
   if (options.fuse) {
     graph::fuse(stages, fuse);
     graph::unflatten_axes(stages);
+    if (launches_cost) graph::join_products(stages);
   }
   if (options.expose) graph::expose_stages(stages);
   // Kernels write textures whole; libraries take and give all of a tensor.
   if (options.state && !caps.texture_memory && options.code == CodeForm::finished)
-    graph::append_rows(stages);
+    graph::append_rows(stages, launches_cost);
+  graph::copy_rows(stages);
   schedule::legalize_stages(stages.program, caps);
   graph::hoist_constants(stages, max_buffers);
   // Sums of integers stay sums, which other algorithms would round.

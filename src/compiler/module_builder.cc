@@ -10,6 +10,7 @@
 #include "passes/flatten_access.h"
 #include "schedule/access.h"
 #include "schedule/default_schedule.h"
+#include "schedule/few_rows.h"
 #include "schedule/group_stages.h"
 #include "schedule/tiling.h"
 
@@ -86,6 +87,8 @@ std::vector<schedule::Launched> ModuleBuilder::launched() const {
       options_.fuse ? schedule::group_stages(stages_.program, ends_of(stages_), caps_,
                                              hardware ? &*hardware : nullptr)
                     : schedule::single_stages(stages_.program);
+  if (options_.fuse)
+    schedule::merge_for_few_rows(launched, ends_of(stages_), hardware ? *hardware : caps_);
   if (!options_.records && !options_.groups) return launched;
   for (schedule::Launched& one : launched)
     if (auto* group = std::get_if<schedule::Group>(&one)) group->key = schedule::key_of(*group);
@@ -123,8 +126,9 @@ std::optional<schedule::Capabilities> ModuleBuilder::variant_caps() const {
 // A point of either kind of machine is no point of the other.
 bool ModuleBuilder::is_recorded(const schedule::Group& group,
                                 const schedule::Capabilities& others) const {
-  return options_.records && !(options_.records->points_of(group, caps_).empty() &&
-                               options_.records->points_of(group, others).empty());
+  return options_.records && group.form != schedule::GroupForm::beside &&
+         !(options_.records->points_of(group, caps_).empty() &&
+           options_.records->points_of(group, others).empty());
 }
 
 bool ModuleBuilder::is_empty(const ir::BufferNode& buffer) {
@@ -161,6 +165,11 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
     const schedule::Group& group) const {
   const ops::Stage& last = group.last();
   std::vector<ForRows> kernels{{{}, {}, ir::index(1)}};
+  const auto has_more_than = [](const ir::Expr& rows, int64_t most) {
+    return ir::min(ir::max(rows - ir::index(most), ir::index(0)), ir::index(1));
+  };
+  if (group.number == schedule::RowCount::more)
+    kernels[0].times = has_more_than(group.rows, schedule::few_rows(caps_));
   if (group.form != schedule::GroupForm::single || !last.side.empty() || !group.in_place.empty())
     return kernels;
   const ir::Expr rows = schedule::rows_of_decoded(last);
@@ -174,19 +183,17 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
     };
     return ForRows{point(caps_), others ? point(*others) : std::nullopt, {}};
   };
-  const auto has_more_than = [&](int64_t most) {
-    return ir::min(ir::max(rows - ir::index(most), ir::index(0)), ir::index(1));
-  };
   ForRows few = points(schedule::tiling_for_few_rows);
-  if (few.point || few.variant) {
-    const ir::Expr more = has_more_than(schedule::few_rows(caps_));
+  if ((few.point || few.variant) && group.number != schedule::RowCount::more) {
+    const ir::Expr more = has_more_than(rows, schedule::few_rows(caps_));
     kernels[0].times = more;
     few.times = ir::index(1) - more;
+    if (group.number == schedule::RowCount::few) return {few};
     kernels.push_back(std::move(few));
   }
   ForRows many = points(schedule::tiling_for_many_rows);
   if (many.point || many.variant) {
-    many.times = has_more_than(schedule::some_rows);
+    many.times = has_more_than(rows, schedule::some_rows);
     kernels[0].times = kernels[0].times - many.times;
     kernels.push_back(std::move(many));
   }

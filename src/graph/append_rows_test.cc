@@ -58,6 +58,38 @@ struct AppendRows : testing::Test {
   }
 };
 
+// Rows that begin where data says, as their stage declares, and what they alone are computed from.
+TEST_F(AppendRows, DeclaredRowsTakeTheirProducersWithThem) {
+  const Buffer begin = ir::buffer("begin", DType::i32, {index(1)});
+  const Buffer turned = ir::buffer("turned", DType::f32, rows->shape);
+  graph.inputs.push_back({"begin", begin});
+  Stage turn = stage_of(turned);
+  turn.result = 2.0 * ir::load(rows, {turn.axes[0], turn.axes[1], turn.axes[2]});
+  Stage& growing = join();
+  const Expr i = growing.axes[0], j = growing.axes[1], k = growing.axes[2];
+  const Expr first = ir::cast(DType::index, ir::load(begin, {index(0)}));
+  growing.result = ir::select(
+      j < first, ir::load(past, {i, j, k}),
+      ir::select(j - first < n, ir::load(turned, {i, j - first, k}), ir::zero(DType::f32)));
+  growing.along = 1;
+  growing.first = first;
+  growing.count = n;
+  growing.fresh = ir::load(turned, {i, j, k});
+  graph.program.insert(graph.program.begin(), turn);
+  append_rows(graph, true);
+  const Stage& made = *graph.program[1].stage();
+  ASSERT_TRUE(made.kind == ops::StageKind::scatter);
+  EXPECT_TRUE(ir::prove_equal(made.extents[1], n));
+  EXPECT_TRUE(ir::equal(made.target[1], Expr(made.axes[1]) + first));
+  bool reads_turned = false, reads_rows = false;
+  for (const Buffer& input : ops::inputs_of(made)) {
+    reads_turned |= input.same(turned);
+    reads_rows |= input.same(rows);
+  }
+  EXPECT_FALSE(reads_turned);
+  EXPECT_TRUE(reads_rows);
+}
+
 TEST_F(AppendRows, InputAndOutputAreOneTensorWithRoom) {
   append_rows(graph);
   const Buffer state = graph.inputs[0].buffer;

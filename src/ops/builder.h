@@ -135,6 +135,11 @@ class Builder {
   // A tensor of `shape`; `body` gives the element at a point. The domain is the shape inference.
   Tensor compute(std::string name, DType dtype, Shape shape,
                  const std::function<Expr(Point)>& body);
+  // `past`, continued along `axis`: its rows before `first(point)`, then `count` new ones, where
+  // `fresh(point)` counts them from 0, then zeros. Where a model keeps states, only the new rows
+  // are written (graph/append_rows.h).
+  Tensor append(std::string name, const Tensor& past, Shape shape, int axis, const Expr& count,
+                const std::function<Expr(Point)>& first, const std::function<Expr(Point)>& fresh);
   // A stage whose loads are all of host values is also evaluated now, and its result is a host
   // value as well. Sum, max, ... over `extents`; `body(point, reduce_point)` gives the term (its
   // type is the accumulator's); `finish(point, accumulator)` the element, of `dtype`.

@@ -121,6 +121,30 @@ Tensor Builder::compute(std::string name, DType dtype, Shape shape,
   return finish(std::move(stage), dtype);
 }
 
+Tensor Builder::append(std::string name, const Tensor& past, Shape shape, int axis,
+                       const Expr& count, const std::function<Expr(Point)>& first,
+                       const std::function<Expr(Point)>& fresh) {
+  const auto along = static_cast<size_t>(axis);
+  std::vector<Expr> point;
+  const auto row = [&](const Expr& number) {
+    std::vector<Expr> at = point;
+    at[along] = number;
+    return fresh(at);
+  };
+  Tensor tensor = compute(std::move(name), past.dtype(), std::move(shape), [&](Point p) {
+    point.assign(p.begin(), p.end());
+    const Expr before = first(p), number = simplify(p[along] - before);
+    const Expr value = ir::select(number < count, row(number), ir::zero(past.dtype()));
+    return ir::select(p[along] < before, past.at(p), value);
+  });
+  Stage& stage = *program.back().stage();
+  stage.along = along;
+  stage.first = first(point);
+  stage.count = count;
+  stage.fresh = row(stage.axes[along]);
+  return tensor;
+}
+
 Tensor Builder::reduce(std::string name, Join join, DType dtype, Shape shape, Shape extents,
                        const std::function<Expr(Point, Point)>& body,
                        const std::function<Expr(Point, Expr)>& finish_body) {

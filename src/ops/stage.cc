@@ -54,13 +54,17 @@ Stage& Stage::operator=(const Stage&) = default;
 Stage& Stage::operator=(Stage&&) noexcept = default;
 Stage::~Stage() = default;
 
-bool Combiner::is_sum() const {
-  if (left.size() != 1 || !ir::is_const(identity[0], 0)) {
-    const auto* zero = identity.size() == 1 ? ir::as<ir::FloatImm>(identity[0]) : nullptr;
-    if (left.size() != 1 || !zero || zero->value != 0) return false;
+bool Combiner::is_sum() const { return left.size() == 1 && is_sums(); }
+
+bool Combiner::is_sums() const {
+  for (size_t k = 0; k < left.size(); ++k) {
+    const auto* zero = ir::as<ir::FloatImm>(identity[k]);
+    const auto* add = ir::as<ir::Binary>(joined[k]);
+    if (!(ir::is_const(identity[k], 0) || (zero && zero->value == 0)) || !add ||
+        add->op != ir::BinaryOp::add || !add->a.same(left[k]) || !add->b.same(right[k]))
+      return false;
   }
-  const auto* add = ir::as<ir::Binary>(joined[0]);
-  return add && add->op == ir::BinaryOp::add && add->a.same(left[0]) && add->b.same(right[0]);
+  return !left.empty();
 }
 
 std::vector<Buffer> inputs_of(const Stage& stage) {

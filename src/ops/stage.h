@@ -26,6 +26,8 @@ struct Combiner {
 #include "ops/stage.def"
   // A sum of one accumulator: what contraction schedules and fma need.
   bool is_sum() const;
+  // Sums of one or more accumulators, each of its own terms.
+  bool is_sums() const;
 };
 
 // compute:  output[axes] = result

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <span>
 
 #include "ir/build.h"
 #include "schedule/access.h"
+#include "schedule/lower.h"
 #include "schedule/texels.h"
 #include "schedule/tiling.h"
 
@@ -438,10 +440,20 @@ Result<Schedule> apply(const ops::Stage& stage, const Capabilities& capabilities
 Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capabilities,
                                     const Point& point, Names names) {
   const bool rows = group.form == GroupForm::rows;
-  const size_t count = rows ? group.members.size() : 1;
+  const size_t count = schedules_of(group);
   if (point.size() != count)
     return fail(cat(point.size(), " schedules for a group that takes ", count));
   std::vector<Schedule> schedules;
+  if (group.form == GroupForm::beside) {
+    auto first = point.begin();
+    for (const Group& one : group.beside) {
+      const auto last = first + static_cast<std::ptrdiff_t>(schedules_of(one));
+      GS_ASSIGN(std::vector<Schedule> made, apply(one, capabilities, {first, last}, names));
+      std::ranges::move(made, std::back_inserter(schedules));
+      first = last;
+    }
+    return schedules;
+  }
   for (size_t i = 0; i < count; ++i) {
     const ops::Stage& stage = rows ? group.members[i].stage : group.last();
     const std::string_view pattern = rows ? "rows" : name_of(pattern_of(stage));

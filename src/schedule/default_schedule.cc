@@ -1,5 +1,8 @@
 #include "schedule/default_schedule.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "schedule/apply.h"
 #include "schedule/lower.h"
 #include "schedule/row_schedule.h"
@@ -16,6 +19,12 @@ Capabilities without_hardware(Capabilities capabilities) {
 }  // namespace
 
 Point default_point(const Group& group, const Capabilities& capabilities) {
+  if (group.form == GroupForm::beside) {
+    Point point;
+    for (const Group& one : group.beside)
+      std::ranges::move(default_point(one, capabilities), std::back_inserter(point));
+    return point;
+  }
   if (group.form != GroupForm::rows)
     return {list_of(group.last(), default_tiling(group.last(), capabilities))};
   const RowTiling tiling = default_row_tiling(group, capabilities);
@@ -45,6 +54,9 @@ Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilit
 }
 
 bool has_variant(const Group& group, const Capabilities& capabilities, const Capabilities& others) {
+  if (group.form == GroupForm::beside)
+    return std::ranges::any_of(
+        group.beside, [&](const Group& one) { return has_variant(one, capabilities, others); });
   if (group.form == GroupForm::rows)
     return default_row_tiling(group, others).threads !=
            default_row_tiling(group, capabilities).threads;

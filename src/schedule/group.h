@@ -3,7 +3,8 @@
 // Stages with the same points share all loops: several outputs of one map. Stages over the same
 // rows share the loops of the rows: a softmax is a maximum, a sum and a quotient a row. What one
 // stage of a group makes and others read is held by the invocation, or, where it is more than a
-// value a row, read back from memory by the invocation that wrote it.
+// value a row, read back from memory by the invocation that wrote it. Kernels that do not depend on
+// each other may share a launch, too: each has workgroups of its own, beside those of the others.
 #pragma once
 
 #include <string>
@@ -26,17 +27,23 @@ struct Member {
   bool written = true;        // in memory after the launch
 };
 
-enum class GroupForm : uint8_t { single, points, rows };
+enum class GroupForm : uint8_t { single, points, rows, beside };
 
 // An output in an input's memory: each point is read by the invocation alone that writes it.
 struct InPlace {
   ir::Buffer input, output;
 };
 
+// The runs that a launch is for, where products of few rows (tiling.h) are computed in another way.
+enum class RowCount : uint8_t { any, few, more };
+
 struct Group {
   GroupForm form = GroupForm::single;
   std::vector<Member> members;  // in the order in which they run
   std::vector<InPlace> in_place = {};
+  std::vector<Group> beside = {};  // whose members these are, in order, where the form says so
+  RowCount number = RowCount::any;
+  ir::Expr rows = {};    // of a run, over the dimensions, where `number` is not `any`
   std::string key = {};  // key_of (schedule/choice.h), of a group that is finished
 
   const ops::Stage& last() const { return members.back().stage; }

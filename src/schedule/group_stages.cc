@@ -6,11 +6,13 @@
 #include <optional>
 
 #include "ir/build.h"
+#include "ir/estimate.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "schedule/access.h"
 #include "schedule/in_place.h"
 #include "schedule/row_schedule.h"
+#include "schedule/scatter.h"
 #include "schedule/stage_in.h"
 #include "schedule/tiling.h"
 
@@ -135,6 +137,9 @@ class Grouper {
         while (merge_producer(i)) continue;
       }
       for (size_t i = 0; i < items_.size(); ++i) merge_sibling(i);
+      for (size_t i = 0; i < items_.size(); ++i) {
+        while (merge_beside(i)) continue;
+      }
     }
     for (size_t i = 0; i < items_.size(); ++i) {
       Item& item = items_[i];
@@ -428,6 +433,58 @@ class Grouper {
       merged.members.insert(merged.members.end(), members.begin(), members.end());
       merge(p, i, std::move(merged));
     }
+  }
+
+  // Maps, and rows that a state gains, of few points: a launch costs more than they do.
+  bool may_stand_beside(size_t i) const {
+    constexpr int64_t most_points = int64_t{1} << 20;
+    const Item& item = items_[i];
+    if (!item.alive || item.step || item.constant || item.group.form == GroupForm::rows)
+      return false;
+    const auto is_small_map = [&](const Member& member) {
+      const Stage& stage = member.stage;
+      const bool map = stage.kind == StageKind::compute && !shares(stage, -1) &&
+                       writers_.at(stage.output.get()).size() == 1;
+      int64_t points = 1;
+      for (const Expr& extent : stage.extents) points *= std::max<int64_t>(ir::estimate(extent), 0);
+      return stage.side.empty() && (map || writes_a_row(stage)) && points > 0 &&
+             points <= most_points;
+    };
+    return std::ranges::all_of(item.group.members, is_small_map) &&
+           has_whole_workgroups(item.group, caps_) &&
+           (!others_ || has_whole_workgroups(item.group, *others_)) &&
+           in_place(item.group, i, i).empty();
+  }
+
+  static bool has_whole_workgroups(const Group& group, const Capabilities& caps) {
+    if (group.form == GroupForm::beside || group.last().kind == StageKind::scatter) return true;
+    return default_tiling(group.last(), caps).group_size == caps.group_size;
+  }
+
+  // The latest such launch that reads a tensor of a run which the one at `i` reads, merged into it.
+  bool merge_beside(size_t i) {
+    if (caps_.group_size == 1 || !may_stand_beside(i)) return false;
+    std::set<size_t, std::greater<>> siblings;
+    for (const Buffer& input : inputs_of(items_[i].group)) {
+      if (constants_.contains(input.get()) || !writers_.contains(input.get())) continue;
+      const std::set<size_t>& readers = readers_.at_or_empty(input.get());
+      siblings.insert(readers.begin(), readers.end());
+    }
+    for (size_t p : siblings) {
+      if (p >= i || !may_stand_beside(p) || feeds(p, i) || !may_move(p, i)) continue;
+      Group merged{GroupForm::beside, {}};
+      for (size_t each : {p, i}) {
+        const Group& group = items_[each].group;
+        merged.members.insert(merged.members.end(), group.members.begin(), group.members.end());
+        if (group.form == GroupForm::beside) {
+          merged.beside.insert(merged.beside.end(), group.beside.begin(), group.beside.end());
+        } else {
+          merged.beside.push_back(group);
+        }
+      }
+      if (merge(p, i, std::move(merged))) return true;
+    }
+    return false;
   }
 
   // At the same points: what is read at other ones is no reason.

@@ -228,6 +228,7 @@ class Chooser {
     const int axis = pointwise ? choose_axis(stage) : -1;
     Layout layout = port_layout(*stage.output, caps_);
     if (axis >= 0) layout = vector_layout(stage.output->shape, axis, caps_);
+    if (placed_.shares_words(stage.output)) layout = placed_.layout_of(stage.output.get());
     if (axis >= 0 && caps_.texture_memory && !port) add_layers(stage, axis, layout);
     if (stage.kind == StageKind::reduce && axis >= 0)
       packing_.pack_operands(stage, axis, block_, result);

@@ -127,10 +127,50 @@ Result<ir::Kernel> lower_rows(const Group& group, std::span<const Schedule> sche
   return kernel_of(title_of(group), in_launch(last, body), inputs_of(group), outputs_of(group));
 }
 
+// Kernels under one launch: the workgroups of each follow those of the one before.
+Result<ir::Kernel> lower_beside(const Group& group, std::span<const Schedule> schedules) {
+  std::vector<ir::Kernel> kernels;
+  for (const Group& one : group.beside) {
+    const size_t count = schedules_of(one);
+    GS_ASSIGN(ir::Kernel kernel, lower(one, schedules.first(count)));
+    kernels.push_back(std::move(kernel));
+    schedules = schedules.subspan(count);
+  }
+  const ir::Var item = ir::var("item"), invocation = ir::var("invocation");
+  std::vector<Expr> ends{ir::index(0)};
+  for (const ir::Kernel& kernel : kernels)
+    ends.push_back(ends.back() + ir::as<ir::For>(kernel.body)->extent);
+  Stmt body;
+  Expr size;
+  for (size_t k = kernels.size(); k-- > 0;) {
+    const auto* grid = ir::as<ir::For>(kernels[k].body);
+    const auto* invocations = ir::as<ir::For>(grid->body);
+    if (size && !ir::prove_equal(size, invocations->extent))
+      return fail("kernels beside each other have workgroups of different sizes");
+    size = invocations->extent;
+    // Its own workgroups are the first from 0 on; `max` says so where they are others'.
+    const Expr own = k == 0 ? Expr(item) : ir::max(item - ends[k], ir::index(0));
+    const Stmt part = ir::substitute(
+        invocations->body, {{grid->var.get(), own}, {invocations->var.get(), invocation}});
+    body = body ? ir::branch(item < ends[k + 1], part, body) : part;
+  }
+  body = ir::loop(item, ends.back(), ir::LoopKind::grid,
+                  ir::loop(invocation, size, ir::LoopKind::group, body));
+  return kernel_of(title_of(group), body, inputs_of(group), outputs_of(group));
+}
+
 }  // namespace
+
+size_t schedules_of(const Group& group) {
+  if (group.form == GroupForm::rows) return group.members.size();
+  size_t count = group.form == GroupForm::beside ? 0 : 1;
+  for (const Group& one : group.beside) count += schedules_of(one);
+  return count;
+}
 
 Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules) {
   if (group.form == GroupForm::rows) return lower_rows(group, schedules);
+  if (group.form == GroupForm::beside) return lower_beside(group, schedules);
   GS_ASSIGN(ir::Kernel kernel, group.form == GroupForm::single ? lower(schedules[0])
                                                                : lower_points(group, schedules[0]));
   return update_in_place(std::move(kernel), group, schedules[0]);

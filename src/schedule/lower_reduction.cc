@@ -325,8 +325,12 @@ class Reduction {
       if (stage_.in_order) term = ir::substitute(term, accumulated());
       terms.push_back(mask ? ir::select(mask, term, combiner.identity[k]) : term);
     }
-    if (combiner.is_sum()) {
-      return ir::store(accumulators_[0], cell_, sum(ir::load(accumulators_[0], cell_), terms[0]));
+    if (combiner.is_sums()) {
+      std::vector<Stmt> sums;
+      for (size_t k = 0; k < terms.size(); ++k)
+        sums.push_back(
+            ir::store(accumulators_[k], cell_, sum(ir::load(accumulators_[k], cell_), terms[k])));
+      return sums.size() == 1 ? sums[0] : ir::block(std::move(sums));
     }
     if (accumulators_.size() == 1) {
       ir::VarMap join = accumulated();

@@ -1,5 +1,8 @@
 #include "schedule/placed_buffers.h"
 
+#include <algorithm>
+
+#include "ir/build.h"
 #include "ir/rewrite.h"
 #include "schedule/texture_layout.h"
 
@@ -10,21 +13,48 @@ using ir::Layout;
 
 namespace {
 
+// Whether a stage moves elements of constants in whole words along the last axis: vectors write
+// these.
+bool moves_words(const ops::Stage& stage, const Capabilities& caps) {
+  const auto last = stage.extents.empty() ? std::nullopt : ir::as_int(stage.extents.back());
+  bool moves = stage.kind == ops::StageKind::compute && !caps.texture_memory && last &&
+               *last % caps.vector_lanes == 0;
+  if (!moves) return false;
+  ir::visit(stage.result, [&](const ir::Expr& e) {
+    const bool place = e->type.dtype == ir::DType::index || e->type.dtype == ir::DType::boolean;
+    moves = moves && (place || e->kind == ir::NodeKind::Load || e->kind == ir::NodeKind::Select);
+    return moves && e->kind != ir::NodeKind::Load;
+  });
+  return moves;
+}
+
 // Constants of one or two bytes an element that nothing but kernels of the target reads, and
-// nothing writes.
+// nothing writes, or that stages join from such constants.
 std::unordered_set<const ir::BufferNode*> read_by_kernels_alone(const ops::Program& program,
                                                                 const Ports& ports,
                                                                 const Capabilities& caps) {
   std::unordered_set<const ir::BufferNode*> alone;
-  for (const ir::BufferNode* constant : ports.constants) {
-    if (may_share_words(constant->dtype, caps) && !ports.outputs.contains(constant) &&
-        !ports.inputs.contains(constant) && !ports.side.contains(constant))
-      alone.insert(constant);
-  }
+  const auto may_pack = [&](const ir::BufferNode* buffer) {
+    return may_share_words(buffer->dtype, caps) && !ports.outputs.contains(buffer) &&
+           !ports.inputs.contains(buffer) && !ports.side.contains(buffer);
+  };
+  for (const ir::BufferNode* constant : ports.constants)
+    if (may_pack(constant)) alone.insert(constant);
+  std::unordered_set<const ir::BufferNode*> written;
   for (const ops::Entry& entry : program) {
-    alone.erase(entry.output().get());
+    const ir::BufferNode* output = entry.output().get();
+    const std::vector<Buffer> inputs = entry.inputs();
+    const bool joins =
+        entry.stage() && entry.stage()->side.empty() && inputs.size() > 1 && may_pack(output) &&
+        std::ranges::all_of(inputs, [&](const Buffer& b) { return alone.contains(b.get()); }) &&
+        moves_words(*entry.stage(), caps) && written.insert(output).second;
+    if (joins) {
+      alone.insert(output);
+    } else {
+      alone.erase(output);
+    }
     if (entry.stage() && entry.stage()->side.empty()) continue;
-    for (const Buffer& read : entry.inputs()) alone.erase(read.get());
+    for (const Buffer& read : inputs) alone.erase(read.get());
   }
   return alone;
 }

@@ -16,6 +16,8 @@ class PlacedBuffers {
 
   // What the buffer was given, else that of a port.
   ir::Layout layout_of(const ir::BufferNode* buffer) const;
+  // Whether its elements share words, as its layout says.
+  bool shares_words(const ir::Buffer& buffer) const { return packed_.contains(buffer.get()); }
   // The first layout stays: a state lies as a port does.
   void place(const ir::Buffer& buffer, const ir::Layout& layout);
   // New buffers carry the layouts; ports that no stage writes get theirs on first sight.

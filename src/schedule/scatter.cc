@@ -334,13 +334,20 @@ bool writes_a_row(const ops::Stage& scatter) {
   if (scatter.kind != ops::StageKind::scatter || scatter.initial || scatter.condition ||
       scatter.table || !scatter.combiner.left.empty())
     return false;
-  std::vector<int> places(scatter.axes.size());  // indices of the target that are the axis
+  std::vector<int> places(scatter.axes.size());  // indices of the target that move with the axis
+  const auto is_index = [&](const Var& axis) {
+    return std::ranges::any_of(scatter.target,
+                               [&](const Expr& e) { return e.get() == axis.get(); });
+  };
   for (const Expr& target : scatter.target) {
-    int used = 0;
+    int moving = 0;
     for (size_t i = 0; i < scatter.axes.size(); ++i) {
       const Var& axis = scatter.axes[i];
       if (!ir::uses(target, axis.get())) continue;
-      if (++used > 1 || ir::uses(ir::simplify(target - axis), axis.get())) return false;
+      const bool moves = !ir::uses(ir::simplify(target - axis), axis.get());
+      // A row may begin where another index says: a sample's.
+      if (!moves && is_index(axis)) continue;
+      if (!moves || ++moving > 1) return false;
       ++places[i];
     }
   }

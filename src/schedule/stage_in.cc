@@ -58,15 +58,23 @@ bool is_contiguous(const Expr& factor, const ir::Var& var, const ir::Bounds& bou
 
 }  // namespace
 
-Factors factors_of(const ops::Stage& stage) {
-  if (!stage.combiner.is_sum()) return {};
-  const auto* product = ir::as<ir::Binary>(stage.values[0]);
+namespace {
+
+Factors factors_of_term(const Expr& term) {
+  const auto* product = ir::as<ir::Binary>(term);
   if (!product || product->op != ir::BinaryOp::mul) return {};
   return {product->a, product->b};
 }
 
+}  // namespace
+
+Factors factors_of(const ops::Stage& stage) {
+  return stage.combiner.is_sum() ? factors_of_term(stage.values[0]) : Factors{};
+}
+
 Expr decoded_factor(const ops::Stage& stage) {
-  const Factors factors = factors_of(stage);
+  if (!stage.combiner.is_sums()) return {};
+  const Factors factors = factors_of_term(stage.values[0]);
   if (!factors.a.get() || !ir::is_float(factors.a->type.dtype)) return {};
   const auto decodes = [](const Expr& factor) {
     return std::ranges::any_of(loads_of(factor), [](const ir::Load* load) {

@@ -15,7 +15,8 @@ struct Factors {
   ir::Expr a, b;
 };
 Factors factors_of(const ops::Stage& stage);
-// The factor that is computed from elements of a byte, where it alone is; null: there is none.
+// The factor that is computed from elements of a byte, where it alone is, of the first of several
+// sums; null: there is none.
 ir::Expr decoded_factor(const ops::Stage& stage);
 // Whether a load is part of that factor.
 bool is_decoded_from(const ops::Stage& stage, const ir::Load& load);

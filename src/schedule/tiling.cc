@@ -549,9 +549,7 @@ bool shares(const Stage& stage, int vector_axis) {
 }
 
 Expr rows_of_decoded(const Stage& stage) {
-  if (stage.kind != StageKind::reduce || stage.in_order || stage.values.size() != 1 ||
-      stage.reduce_axes.size() != 1)
-    return {};
+  if (stage.kind != StageKind::reduce || stage.in_order || stage.reduce_axes.size() != 1) return {};
   const Expr factor = decoded_factor(stage);
   if (!factor.get()) return {};
   Expr rows = ir::index(1);

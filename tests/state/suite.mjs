@@ -13,7 +13,8 @@ import {startBrowser} from '../../tools/demo/browser.mjs';
 import {model, node, npyOf, stored, value} from '../cli/models.mjs';
 import {asked, serve} from '../npm/forms.mjs';
 import {Tally} from '../tally.mjs';
-import {decode, fail, fork, grow} from './use.mjs';
+import {llama} from './llama.mjs';
+import {decode, fail, fork, grow, talk} from './use.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -35,7 +36,10 @@ writeFileSync(path.join(work, 'grower.onnx'), model({
   weights: [stored({type: 'i64', shape: [1], data: BigInt64Array.of(2n)}, 'two'), stored({type: 'i64', shape: [1], data: BigInt64Array.of(0n)}, 'first')],
 }));
 
-for (const name of ['decoder', 'grower']) {
+const speaker = llama({});
+writeFileSync(path.join(work, 'llama.onnx'), speaker.file);
+
+for (const name of ['decoder', 'grower', 'llama']) {
   for (const target of ['wasm', 'webgpu', 'webgl', 'cpu']) {
     for (const state of [false, true]) {
       const out = path.join(work, `${name}_${target}_${state ? 'in_place' : 'copied'}`);
@@ -44,6 +48,10 @@ for (const name of ['decoder', 'grower']) {
     }
   }
 }
+{ // What GPUs in hardware run, which is right on any.
+  const {status, stderr} = spawnSync(gossamer, ['compile', path.join(work, 'llama.onnx'), '--target', 'webgpu', '--adapters', 'hardware', '--state', '--output', path.join(work, 'llama_webgpu_hardware')], {encoding: 'utf8', timeout: 120_000});
+  tally.record('llama compiles for adapters in hardware', status === 0 ? undefined : stderr);
+}
 const manifestOf = (name) => JSON.parse(readFileSync(path.join(work, name, 'manifest.json'), 'utf8'));
 
 // How much a kernel writes into a cache hangs on no dimension; without, on the length.
@@ -51,10 +59,12 @@ for (const target of ['wasm', 'webgpu', 'cpu', 'webgl']) {
   for (const [form, wanted] of [['copied', false], ['in_place', target !== 'webgl']]) {
     const {version, outputs, run, kernels} = manifestOf(`decoder_${target}_${form}`);
     const caches = new Set(outputs.slice(1).map(({tensor}) => tensor));
-    const writes = run.filter(({tensors, kernel}) => tensors.slice(-(kernels[kernel].writes ?? 1)).some((each) => caches.has(each)));
-    const fixed = writes.filter(({range}) => typeof range === 'number').length;
+    // A launch may write several.
+    const writes = run.flatMap(({tensors, kernel, range}) =>
+      tensors.slice(-(kernels[kernel].writes ?? 1)).filter((each) => caches.has(each)).map(() => range));
+    const fixed = writes.filter((range) => typeof range === 'number').length;
     const problems = [];
-    if (writes.length !== 4) problems.push(`${writes.length} launches write caches`);
+    if (writes.length !== 4) problems.push(`${writes.length} caches are written`);
     if (wanted && fixed < 4) problems.push(`${4 - fixed} caches are written whole`);
     if ((version === 4) !== wanted) problems.push(`version ${version}`);
     tally.record(`${target}, ${form}: rows written by a step`, problems);
@@ -98,6 +108,8 @@ const wanted = await decode(runtime, at('decoder_wasm_copied'), {device: 'wasm',
 for (const rows of [undefined, 64]) {
   tally.record(`tokens in Node${rows ? ', all rows at once' : ''}`, same(wanted, await decode(runtime, at('decoder_wasm_in_place'), {device: 'wasm', state: decoder.state, tokens: TOKENS, rows})));
 }
+const heard = await talk(runtime, at('llama_wasm_copied'), {device: 'wasm', state: speaker.state, tokens: 12});
+tally.record('a language model in Node', same(heard, await talk(runtime, at('llama_wasm_in_place'), {device: 'wasm', state: speaker.state, tokens: 12}), 1e-3));
 for (const kept of [false, true]) {
   for (const form of ['copied', 'in_place']) {
     tally.record(`several rows at once in Node, ${form}${kept ? ' from run to run' : ''}`, same(grown, await grow(runtime, at(`grower_wasm_${form}`), {device: 'wasm', steps, kept})));
@@ -146,6 +158,7 @@ globalThis.fail = told(async ({from, ...more}) => {
   const full = (now) => (GPUDevice.prototype.popErrorScope = now ? refused : pop);
   return use.fail(run, from, {...more, ...(more.device === 'webgpu' && {full})});
 });
+globalThis.talk = told(({from, ...more}) => use.counted((count) => use.talk(run, from, {...more, count})));
 globalThis.decode = told(({from, ...more}) => use.counted((count) => use.decode(run, from, {...more, count})));
 </script>`);
 const server = await serve(work, work, {also: {lib}});
@@ -168,6 +181,17 @@ try {
   const most = Math.max(...late.map(({bytes}) => bytes));
   tally.record('a longer sequence makes no bind group', late.length === TOKENS - 4 && late.every(({groups}) => groups === 0) ? undefined : `${counts?.map(({groups}) => groups)}`);
   tally.record('only what is read is copied', most === 4 * 256 ? undefined : `${most} bytes a token`);
+  // Attention is three launches, products with norms and gates four, new rows of caches and turned queries one; then there are the
+  // embedding, the mask's sum and the scores of words.
+  const [OF_A_LAYER, OF_A_TOKEN] = [8, 3];
+  for (const form of ['copied', 'in_place', 'hardware']) {
+    const {said: words, scores, caches: kept, counts: each, error: wrong} =
+      await ask('talk', `llama_webgpu_${form}`, {device: 'webgpu', state: speaker.state, tokens: 12, rows: 64});
+    tally.record(`a language model on webgpu, ${form}`, wrong ?? same(heard, {said: words, scores, caches: kept}, 1e-3));
+    if (form === 'copied') continue;
+    const launches = Math.max(...(each ?? []).slice(4).map((one) => one.launches));
+    tally.record(`launches a token, ${form}`, launches <= speaker.layers * OF_A_LAYER + OF_A_TOKEN ? undefined : `${launches} for ${speaker.layers} layers`);
+  }
 } catch (problem) {
   tally.record('the suite', problem.stack);
 } finally {

@@ -24,6 +24,33 @@ export async function decode({load}, from, {device, state, tokens, rows, count =
   }
 }
 
+/** Greedy tokens of a language model with a mask, after a prompt, and the caches behind them. `count`: told of each token. */
+export async function talk({load}, from, {device, state, tokens, rows, count = () => undefined}) {
+  const model = await load(from, {device, state, stateRows: rows, threads: 1});
+  const ids = (numbers) => ({dtype: 'i64', shape: [1, numbers.length], data: BigInt64Array.from(numbers, BigInt)});
+  try {
+    const said = [];
+    const scores = [];
+    let next = [5, 77, 130];
+    for (let at = 0, length = 3; at < tokens; ++at, ++length) {
+      const {logits} = await model.run({input_ids: ids(next), attention_mask: ids(Array(length).fill(1))});
+      const last = Array.from(await logits.data()).slice(-logits.shape[2]);
+      next = [last.indexOf(Math.max(...last))];
+      said.push(next[0]);
+      scores.push(last.slice(0, 8));
+      count(at);
+    }
+    const caches = {};
+    for (const name of Object.keys(state)) {
+      const cache = model.state.get(name);
+      caches[name] = {shape: cache.shape, data: Array.from(await cache.data())};
+    }
+    return {said, scores, caches};
+  } finally {
+    model.dispose();
+  }
+}
+
 /** Sequences that grow by several rows at once, along an inner and along the first axis: from run to run, and with all fed and read. */
 export async function grow({load, tensor}, from, {device, steps, kept}) {
   const state = {past: 'present', list: 'longer'};
@@ -137,13 +164,19 @@ export async function fork({load, openDevice, tensor}, from, {device: kind}) {
   return problems;
 }
 
-/** What a page asks of WebGPU while `body` counts tokens: by token, bind groups made and bytes copied. */
+/** What a page asks of WebGPU while `body` counts tokens: by token, bind groups made, bytes copied, and launches. */
 export async function counted(body) {
   const counts = [];
   let groups = 0;
   let bytes = 0;
+  let launches = 0;
   const make = GPUDevice.prototype.createBindGroup;
   const copy = GPUCommandEncoder.prototype.copyBufferToBuffer;
+  const launch = GPUComputePassEncoder.prototype.dispatchWorkgroups;
+  GPUComputePassEncoder.prototype.dispatchWorkgroups = function (...args) {
+    launches += 1;
+    return launch.apply(this, args);
+  };
   GPUDevice.prototype.createBindGroup = function (...args) {
     groups += 1;
     return make.apply(this, args);
@@ -154,12 +187,13 @@ export async function counted(body) {
   };
   try {
     const result = await body(() => {
-      counts.push({groups, bytes});
-      groups = bytes = 0;
+      counts.push({groups, bytes, launches});
+      groups = bytes = launches = 0;
     });
     return {...result, counts};
   } finally {
     GPUDevice.prototype.createBindGroup = make;
     GPUCommandEncoder.prototype.copyBufferToBuffer = copy;
+    GPUComputePassEncoder.prototype.dispatchWorkgroups = launch;
   }
 }

@@ -51,11 +51,12 @@ Result<Tensor> rotated(Builder& b, const Tensor& x, int64_t heads, const Lengths
 Tensor present(Builder& b, const std::string& name, const Tensor& past, const Tensor& fresh,
                int64_t heads, const Expr& width, const Lengths& lengths) {
   Shape shape = {fresh.dim(0), ir::index(heads), lengths.room, width};
+  const auto row = [&](Point p) { return fresh({p[0], p[2], p[1] * width + p[3]}); };
+  if (past)
+    return b.append(
+        name, past, shape, 2, lengths.sequence, [&](Point p) { return lengths.before(p[0]); }, row);
   return b.compute(name, fresh.dtype(), shape, [&](Point p) {
-    Expr before = lengths.before(p[0]), at = b.simplify(p[2] - before);
-    Expr value = ir::select(at < lengths.sequence, fresh({p[0], at, p[1] * width + p[3]}),
-                            ir::zero(fresh.dtype()));
-    return past ? ir::select(p[2] < before, past.at(p), value) : value;
+    return ir::select(p[2] < lengths.sequence, row(p), ir::zero(fresh.dtype()));
   });
 }
 
