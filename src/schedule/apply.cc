@@ -39,9 +39,9 @@ struct Operands {
 class Interpreter {
  public:
   Interpreter(Schedule& schedule, Names names) : s_(schedule), by_place_(names == Names::by_place) {
-    const auto name = [&](std::string place, LoopId id) {
+    const auto name = [&](const std::string& place, LoopId id) {
       axes_[place] = s_.nest().loop(id).var->name;
-      labels_[by_place_ ? std::move(place) : s_.nest().loop(id).name] = {id};
+      labels_[by_place_ ? place : s_.nest().loop(id).name] = {id};
     };
     const Nest& nest = s_.nest();
     for (size_t i = 0; i < nest.axes.size(); ++i) name(cat("i", i), nest.axes[i]);

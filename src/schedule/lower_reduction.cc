@@ -1,5 +1,6 @@
 // Accumulators, the walks over a reduction's domain, and what becomes of them.
 #include <algorithm>
+#include <tuple>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
@@ -185,7 +186,9 @@ class Reduction {
   // Large tiles, which group memory would not hold of all invocations: of those that still have
   // partial results the latter half hands theirs over, the first adds them to its own.
   Stmt join_halves() {
-    const auto [cell, cells] = written_cells();
+    Expr cell;
+    int64_t cells = 0;
+    std::tie(cell, cells) = written_cells();
     const Expr iteration = nest_.loop(joined_.loop).var;
     std::vector<Expr> own, others;
     for (const ir::Buffer& accumulator : accumulators_) {

@@ -205,7 +205,7 @@ Expr OperandTile::value() const {
   int64_t left = elements_;
   for (LoopId id : loops_) {
     place = place * nest_.loop(id).extent + nest_.loop(id).var;
-    left /= extent_of(nest_, id);
+    left /= std::max<int64_t>(extent_of(nest_, id), 1);
     if (padding_ > 0 && left == run_) run = std::exchange(place, ir::index(0));
   }
   return ir::load(tile_, {run * ir::index(run_ + padding_) + place});
