@@ -119,13 +119,16 @@ test('what was found is what compile() begins with the next time', {skip}, async
     using model = await load(await compile(onnx, {target: 'wasm', wasm, tunable: true}), {threads: 1});
     const {records} = await model.tune({trials: 8, feeds: {x}});
     assert.deepEqual(await Promise.all([...kept.values()].map((each) => each.clone().text())), [records]);
-    // The slowest point in place of what was found: it decides what is compiled, for this model and these options alone.
-    const [slowest] = linesOf(records).filter((line) => 'trial' in line).sort((a, b) => Number(b['ratio']) - Number(a['ratio']));
-    assert.ok(slowest);
-    const {key, class: machine, trial: point} = slowest;
-    for (const address of kept.keys()) kept.set(address, new Response(JSON.stringify({key, class: machine, point})));
+    // Another point in place of what was found: it decides what is compiled, for this model and these options alone. Two points may
+    // give the same code, but not all of them.
     const plain = await compile(onnx, {target: 'wasm', wasm, records: ''});
-    assert.equal(sameCode(plain, await compile(onnx, {target: 'wasm', wasm, tunable: true})), false);
+    let decides = false;
+    for (const {key, class: machine, trial: point} of linesOf(records).filter((line) => 'trial' in line)) {
+      for (const address of kept.keys()) kept.set(address, new Response(JSON.stringify({key, class: machine, point})));
+      decides = !sameCode(plain, await compile(onnx, {target: 'wasm', wasm, tunable: true}));
+      if (decides) break;
+    }
+    assert.ok(decides);
     assert.equal(sameCode(plain, await compile(onnx, {target: 'wasm', wasm, tunable: true, name: 'another'})), true);
   } finally {
     Reflect.deleteProperty(globalThis, 'caches');
