@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/build.h"
+#include "ir/loads.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
@@ -16,17 +17,6 @@ namespace {
 using ir::Buffer;
 using ir::Expr;
 using ops::Stage;
-
-std::vector<const ir::Load*> loads_of(const std::vector<Expr>& exprs) {
-  std::vector<const ir::Load*> loads;
-  for (const Expr& expr : exprs) {
-    ir::visit(expr, [&](const Expr& e) {
-      if (const auto* load = ir::as<ir::Load>(e)) loads.push_back(load);
-      return true;
-    });
-  }
-  return loads;
-}
 
 // A product's constants and the axis that they share with its output.
 struct Product {
@@ -94,7 +84,7 @@ class Joiner {
     Product product{i, stage.axes.size() - 1, {}, {}};
     const ir::VarNode* column = stage.axes.back().get();
     bool bytes = false, others = false;
-    for (const ir::Load* load : loads_of({stage.values[0], stage.result})) {
+    for (const ir::Load* load : ir::loads_of({stage.values[0], stage.result})) {
       std::vector<size_t> moving;
       for (size_t d = 0; d < load->indices.size(); ++d)
         if (ir::uses(load->indices[d], column)) moving.push_back(d);
@@ -162,7 +152,7 @@ class Joiner {
     const Stage& stage = *stage_at(a.place);
     const ir::Var& column = stage.axes.back();
     const Expr columns = stage.extents.back();
-    for (const ir::Load* load : loads_of({stage.values[0], stage.result})) {
+    for (const ir::Load* load : ir::loads_of({stage.values[0], stage.result})) {
       for (size_t k = 0; k < a.constants.size(); ++k) {
         if (!a.constants[k].same(load->buffer)) continue;
         const Expr& at = load->indices[a.along[k]];

@@ -9,12 +9,12 @@ namespace {
 
 using D = DType;
 
-struct Row {
+struct TypeRow {
   DType value;
   TypeRule bytes, words;  // by machines that address bytes, and by those of 32-bit words
 };
 
-constexpr Row rows[] = {
+constexpr TypeRow type_rows[] = {
     {D::f32, {D::f32, D::f32}, {D::f32, D::f32}},
     {D::f64, {D::f64, D::f64}, {D::f32, D::f32}},
     {D::f16, {D::u16, D::f32}, {D::f32, D::f32}},
@@ -37,7 +37,7 @@ constexpr Row rows[] = {
 TypeRule TypeRules::of(DType value) const {
   const DType type = carrier_of(value);
   if (words && stores_halves && type == D::f16) return {D::f16, D::f32};
-  for (const Row& row : rows) {
+  for (const TypeRow& row : type_rows) {
     if (row.value == type) return words ? row.words : row.bytes;
   }
   check_failed(__FILE_NAME__, __LINE__, "a type without a rule", std::string(name_of(value)));

@@ -69,27 +69,6 @@ int elements_of_word(const ops::Stage& stage, const ir::Var& axis) {
   return 1;
 }
 
-std::vector<const ir::Load*> loads_of(const Expr& expr) {
-  return loads_of(std::vector<Expr>{expr});
-}
-
-std::vector<const ir::Load*> loads_of(const std::vector<Expr>& exprs) {
-  std::vector<const ir::Load*> loads;
-  for (const Expr& expr : exprs) {
-    if (!expr.get()) continue;
-    ir::visit(expr, [&](const Expr& e) {
-      const auto* load = ir::as<ir::Load>(e);
-      if (!load) return true;
-      for (const ir::Load* known : loads) {
-        if (known == load || ir::equal(Expr(known), Expr(load))) return false;
-      }
-      loads.push_back(load);
-      return true;
-    });
-  }
-  return loads;
-}
-
 std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage) {
   std::vector<Expr> exprs;
   ops::visit_exprs(stage, ops::may_load, [&](const Expr& expr) { exprs.push_back(expr); });

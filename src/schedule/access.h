@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/loads.h"
 #include "ir/nodes.h"
 #include "ir/simplify.h"
 #include "ops/stage.h"
@@ -29,9 +30,7 @@ Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis,
 // How many neighbours a step along an axis of a reduction reads as one word.
 int elements_of_word(const ops::Stage& stage, const ir::Var& axis);
 
-// All loads of an expression, in order of appearance, each structure once.
-std::vector<const ir::Load*> loads_of(const ir::Expr& expr);
-std::vector<const ir::Load*> loads_of(const std::vector<ir::Expr>& exprs);
+using ir::loads_of;
 
 // Of a stage's values, result and first values.
 std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage);
