@@ -1,18 +1,27 @@
-// Jobs of `make test` whose inputs are the same as when they passed are not run again. The inputs of a job are the program
-// that it tests, the files of the repository that are not compiled into a program, and the machine.
+// Jobs of `make test` whose inputs are the same as when they passed are not run again. The inputs of a job are the programs
+// that it tests, the files of the repository that it may read and that are not compiled into a program, and the machine.
 import {execFileSync, spawnSync} from 'node:child_process';
 import {existsSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {shared} from '../../tests/shared.mjs';
-import {allFiles, root} from './repository.mjs';
+import {readFiles} from './read_files.mjs';
+import {root} from './repository.mjs';
 import {hashOf, machine} from './verdicts.mjs';
 
 /** C++ sources that are only read to compile programs, whose bytes are hashed instead. tests/packages reads runtime/. */
 export const isCompiled = (file) => /^(src|serve|rpc|net|tools\/gossamer|web\/compiler\/(native|tuner))\/.*\.(cc|h)$/.test(file);
 
-// Jobs that compile C++ sources, or read all files. What measures time always runs.
-const readsSources = ({name}) => /^(checks: (?!typecheck|lint)|tests\/(python|install)\/)/.test(name);
+// Checks that read what git knows, too. What measures time always runs.
+const readsHistory = ({name}) => /^checks: (?!typecheck|lint)/.test(name);
+
+// Suites that compile C++ sources, or read all of them.
+const readsSources = ({name}) => /^tests\/(python|install)\//.test(name);
+
+/** What suites use of the build folder, where it is not `gossamer`, its libraries and the programs of tests. No other file of it is named there. */
+export const USED = {
+  'tests/packages': ['tests/packages/package_loader', ...['runtime', 'package', 'ir', 'base'].map((name) => `libgossamer_${name}.a`)],
+};
 
 /** Whether the bundle of a test of the npm workspaces uses the compiler; its pages may be bundled when it runs. */
 const usesCompiler = (bundle) => /compiler(\/dist|\.wasm)|build\/gossamer|\/dist\/|examples\/build/.test(readFileSync(bundle, 'utf8'));
@@ -40,11 +49,13 @@ const once = (make) => {
 export function jobKeys(build) {
   const codes = new Map();
   const hashOfCode = (program) => codes.get(program) ?? codes.set(program, hashOf(codeOf(program))).get(program);
-  const hashFiles = (files) => hashOf(...files.flatMap((file) => [file, readFileSync(path.join(root, file))]));
-  const repository = once(() => hashFiles(allFiles().filter((file) => !isCompiled(file))));
-  const native = once(() => hashOf(...[path.join(build, 'gossamer'), ...filesIn(path.join(build, 'lib'), /\.so/),
-    ...(existsSync(path.join(build, 'tests')) ? readdirSync(path.join(build, 'tests')) : []).sort().flatMap((name) => filesIn(path.join(build, 'tests', name), /^\w+$/))]
-    .filter((file) => existsSync(file)).flatMap((file) => [path.relative(build, file), hashOfCode(file)])));
+  const hashes = new Map();
+  const hashOfFile = (file) => hashes.get(file) ?? hashes.set(file, hashOf(readFileSync(path.join(root, file)))).get(file);
+  const filesOf = once(() => readFiles());
+  const repository = (job) => hashOf(...filesOf()(job).filter((file) => readsSources(job) || !isCompiled(file)).flatMap((file) => [file, hashOfFile(file)]));
+  const existing = (files) => files.filter((file) => existsSync(file)).flatMap((file) => [path.relative(build, file), hashOfCode(file)]);
+  const native = once(() => hashOf(...existing([path.join(build, 'gossamer'), ...filesIn(path.join(build, 'lib'), /\.so/),
+    ...(existsSync(path.join(build, 'tests')) ? readdirSync(path.join(build, 'tests')) : []).sort().flatMap((name) => filesIn(path.join(build, 'tests', name), /^\w+$/))])));
   const wasm = once(() => hashOf(...filesIn(path.join(root, 'build-wasm'), /\.wasm$/).map((file) => readFileSync(file))));
   const cache = path.join(root, 'third_party/cache');
   const environment = once(() => hashOf(machine(), process.version, existsSync('/var/lib/dpkg/status') ? readFileSync('/var/lib/dpkg/status') : '',
@@ -56,12 +67,14 @@ export function jobKeys(build) {
     return hashOf(execFileSync('find', ['-L', folder, '-type', 'f', '-printf', '%P %s %T@\n'], {maxBuffer: 1 << 28}));
   });
   return (job) => {
-    if (job.alone || readsSources(job)) return undefined;
+    if (job.alone || readsHistory(job)) return undefined;
     const workspace = job.name.startsWith('web/');
+    const used = USED[path.dirname(job.name.split(' ')[0])];
     const own = /^(gossamer|tests)_/.test(job.name) ? [hashOfCode(job.program), /^gossamer_(?!api|command|library)/.test(job.name) ? '' : native()]
       : workspace ? (usesCompiler(job.args.at(-1)) ? [wasm(), native()] : [])
-      : job.name.startsWith('checks: ') ? [] : [wasm(), native()];
-    return hashOf(environment(), repository(), job.args.filter((word) => !path.isAbsolute(word)), job.env ?? {}, job.usesShared && job.env?.GOSSAMER_SHARED !== 'none' ? sharedFiles() : '', ...own);
+      : job.name.startsWith('checks: ') ? []
+      : used ? existing(used.map((file) => path.join(build, file))) : [wasm(), native()];
+    return hashOf(environment(), repository(job), job.args.filter((word) => !path.isAbsolute(word)), job.env ?? {}, job.usesShared && job.env?.GOSSAMER_SHARED !== 'none' ? sharedFiles() : '', ...own);
   };
 }
 
