@@ -62,7 +62,10 @@ test('keys follow what a job uses', () => {
     packages: {name: 'tests/packages/suite.mjs', args: ['tests/packages/suite.mjs']},
     wheel: {name: 'tests/python/suite.mjs', args: ['tests/python/suite.mjs']},
   };
-  const keys = () => Object.fromEntries(Object.entries(jobs).map(([name, job]) => [name, jobKeys(work)(job)]));
+  const keys = () => {
+    const keyOf = jobKeys(work);
+    return Object.fromEntries(Object.entries(jobs).map(([name, job]) => [name, keyOf(job)]));
+  };
   compiled('int main() { return 3; }');
   const before = keys();
   assert.equal(new Set(Object.values(before)).size, 7);

@@ -32,8 +32,8 @@ const {values: options} = parseArgs({options: {
   list: {type: 'boolean', default: false},
 }});
 const build = process.env.GOSSAMER_BUILD ?? 'build';
-// One more than cores: suites of browsers and servers wait for a part of their time.
-const slots = os.availableParallelism() + 1;
+// Two more than cores: suites of browsers, servers and package managers wait for a third of their time.
+const slots = os.availableParallelism() + 2;
 const timesFile = path.join(root, build, 'test-results/times.json');
 const rows = []; // {name, passed, failed, skipped, seconds, reason, failures}
 

@@ -4,7 +4,7 @@ import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {test} from 'node:test';
 
-import {median, referenceLoop} from '../../tests/fixtures/reference.ts';
+import {referenceLoop} from '../../tests/fixtures/reference.ts';
 import {Compiler, type Recorded, Recorder} from '../src/index.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
@@ -18,7 +18,10 @@ const cpu = (): number => {
   return (user + system) / 1000;
 };
 
-/** CPU time that a compilation may take, in reference loops: somewhat more than twice what it takes. */
+/**
+ * CPU time that a compilation may take, in reference loops: somewhat more than twice what it takes. The least of 60 of each counts: next to
+ * other programs most of them also wait for caches, and for V8 to compile compiler.wasm once more, which the loop does not.
+ */
 const MOST: Readonly<Record<string, number>> = {
   Add: 3, MatMul: 26, Relu: 3, Softmax: 11, ReduceMean: 5, Exp: 3, Transpose: 2.5, Conv: 27, Sigmoid: 3, LayerNormalization: 10,
 };
@@ -40,7 +43,7 @@ test('small programs compile within their CPU time', {skip}, async () => {
   };
   const loops: number[] = [];
   const times = new Map<string, number[]>(Object.keys(MOST).map((op) => [op, []]));
-  for (let round = 0; round < 45; ++round) {
+  for (let round = 0; round < 80; ++round) {
     for (const [op, list] of times) {
       const time = await one(op, 8 + round);
       const start = cpu();
@@ -50,8 +53,8 @@ test('small programs compile within their CPU time', {skip}, async () => {
       list.push(time);
     }
   }
-  const loop = median(loops);
-  const ratios = [...times].map(([op, list]) => ({op, ratio: median(list) / loop, most: MOST[op] ?? 0}));
+  const loop = Math.min(...loops);
+  const ratios = [...times].map(([op, list]) => ({op, ratio: Math.min(...list) / loop, most: MOST[op] ?? 0}));
   console.log(`a loop takes ${loop.toFixed(2)} ms; compilations in loops: ${ratios.map(({op, ratio}) => `${op} ${ratio.toFixed(1)}`).join(', ')}`);
   for (const {op, ratio, most} of ratios) assert.ok(ratio <= most, `${op} takes as long as ${ratio} reference loops, at most ${most} are allowed`);
 });
