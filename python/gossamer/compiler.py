@@ -189,6 +189,7 @@ def compile(  # noqa: A001: the word of the field
     device_class: str = "",
     state: StatePairs = False,
     state_rows: int = 0,
+    generate: bool = False,
     shard_bytes: int = 64_000_000,
     operators: Sequence[Operator] = (),
     specialize_after: int = 8,
@@ -205,7 +206,8 @@ def compile(  # noqa: A001: the word of the field
     a phone's; device_class: whose records kernels take where the compiler comes with some ("nvidia", "swiftshader", "llvmpipe", "pocl", "v8",
     "wasmtime", "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
     written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
-    how many rows they have room for at once; shard_bytes: weights of more bytes than this lie in several files; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
+    how many rows they have room for at once; generate: of language models, with state, stages that choose the next token on the device, for
+    generate() of run times, and `logits` of the last token alone; shard_bytes: weights of more bytes than this lie in several files; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
     specialize_after: so many runs of a model of open dimensions with the same shapes compile it for them in the background; later runs use
     that, unless it would hold another copy of more than 256 MB of weights (Package.report lists such shapes); 0: never.
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and

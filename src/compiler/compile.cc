@@ -7,6 +7,7 @@
 
 #include "compiler/module_builder.h"
 #include "compiler/prepared.h"
+#include "graph/add_sampling.h"
 #include "graph/append_rows.h"
 #include "graph/fuse.h"
 #include "graph/join_products.h"
@@ -213,6 +214,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
     read.known = options.known;
     read.external = options.external;
     GS_ASSIGN(graph, onnx::read_model(model, read));
+    if (options.generate) GS_TRY(graph::add_sampling(*graph, catalog_of(options)));
   }
   return compile(*graph, options, report, model);
 }

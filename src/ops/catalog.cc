@@ -59,6 +59,7 @@ const Catalog& builtin_catalog() {
       sequence_family,
       optimizer_family,
       stop_gradient_family,
+      sample_token_family,
       roi_family,
       fold_family,
       random_family,

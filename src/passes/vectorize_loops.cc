@@ -1,5 +1,6 @@
 #include "passes/vectorize_loops.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "ir/build.h"
@@ -11,6 +12,10 @@ namespace {
 
 using ir::Expr;
 using ir::Stmt;
+
+bool is_empty(const std::vector<Expr>& shape) {
+  return std::ranges::any_of(shape, [](const Expr& extent) { return ir::is_const(extent, 0); });
+}
 
 class Widener {
  public:
@@ -47,6 +52,10 @@ class Widener {
       for (const Expr& index : indices) vector |= !index->type.is_scalar();
       Expr value = widen(store->value);
       if (vector) value = broadcast(value);
+      // Every place of a tensor without elements is 0, as far as ranges tell, and nothing is
+      // stored.
+      if (!vector && !value->type.is_scalar() && is_empty(store->buffer->shape))
+        return ir::block({});
       GS_CHECK(vector || value->type.is_scalar(), "a vector is stored to one element");
       return ir::store(store->buffer, std::move(indices), value);
     }

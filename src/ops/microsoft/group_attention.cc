@@ -123,6 +123,12 @@ Result<> group_query_attention(Builder& b) {
     v = columns(b, query, b.simplify(wide + narrow), narrow);
   }
   if (b.integer("do_rotary") != 0) {
+    if (const Tensor& cosines = b.input(7))
+      GS_TRY(b.require(total <= cosines.dim(0),
+                       cat("the prompt and the tokens after it are more than the context of ",
+                           ir::print(cosines.dim(0)),
+                           " positions for which the model has rotations: give a shorter prompt, "
+                           "or ask for fewer tokens")));
     GS_ASSIGN(q, rotated(b, q, heads, lengths));
     GS_ASSIGN(k, rotated(b, k, groups, lengths));
   }

@@ -5,20 +5,10 @@
 
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/random_bits.h"
 
 namespace gossamer::ops {
 namespace {
-
-// The finalizer of murmur3 with better constants (lowbias32, Ellis, "hash-prospector").
-Expr mixed(Expr bits) {
-  auto number = [](int64_t value) { return ir::constant_int(DType::u32, value); };
-  auto folded = [&](Expr x, int64_t by) {
-    return ir::binary(ir::BinaryOp::bit_xor, x, ir::binary(ir::BinaryOp::shr, x, number(by)));
-  };
-  bits = folded(std::move(bits), 16) * number(0x7feb352d);
-  bits = folded(std::move(bits), 15) * number(0x846ca68b);
-  return folded(std::move(bits), 16);
-}
 
 uint32_t seed_of(const Builder& b) {
   uint32_t hash = 2166136261u;  // FNV-1a
@@ -39,7 +29,7 @@ Expr uniform(const Builder& b, const Shape& shape, Point point, uint32_t stream 
   Expr start = ir::cast(DType::u32, b.simplify(place));
   const uint32_t number = seed_of(b) + stream * 0x9e3779b9u;
   Expr key = ir::constant_int(DType::u32, int64_t{number});
-  Expr bits = mixed(mixed(start) + key);
+  Expr bits = mixed_bits(mixed_bits(start) + key);
   Expr top = ir::binary(ir::BinaryOp::shr, bits, ir::constant_int(DType::u32, 8));
   return ir::cast(DType::f32, top) * (1.0 / (1 << 24));
 }

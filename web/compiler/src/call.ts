@@ -28,6 +28,7 @@ export interface NativeOptions {
   readonly winograd?: boolean;
   readonly f16?: boolean;
   readonly state?: boolean;
+  readonly generate?: boolean;
   /** False: every stage is a kernel of its own. */
   readonly fuse?: boolean;
   /** What kernels make are outputs, too. */

@@ -50,6 +50,11 @@ export interface CompileOptions {
    * that a step's work hangs on its rows alone. Not on webgl, whose textures are written whole.
    */
   readonly state?: boolean | undefined;
+  /**
+   * Of language models, with `state`: stages that choose the next token on the device, for generate() of the run time. `logits` are then
+   * those of the last token alone.
+   */
+  readonly generate?: boolean | undefined;
   /** webgpu, webgl: "mobile" keeps to a phone's limits, "es31" to those of OpenGL ES 3.1. Default: WebGPU's and WebGL's own. */
   readonly limits?: 'mobile' | 'es31' | undefined;
   /** webgpu: kernels for GPUs in hardware, for software that acts as one, or (default) both. */

@@ -74,6 +74,7 @@ const apart = (filter, file) => (to = '.') => ({
   },
 });
 const profilerApart = apart(/^\.\/profile\/profile\.ts$/, 'profile/profile.js');
+const generationApart = apart(/^\.\/generate\/generate\.ts$/, 'generate/generate.js');
 /** What makes tensors of pictures; bundles that are split have it apart in any case. */
 const imagesApart = apart(/^\.\.\/image\/image\.ts$/, 'image/image.js');
 
@@ -105,7 +106,7 @@ export async function tightenFolder(folder, line = LINE) {
 
 /**
  * dist/runtime.js with its lazy chunks, dist/single/runtime.js without any (service workers cannot import later), dist/runtime.iife.js (global `gossamer`) in one piece, dist/tensors/tensors.js, which it
- * fetches when tensors stay on a device, dist/image/image.js, dist/plain/plain.js for feeds without a shape, dist/plain/defaults.js for inputs with a default, dist/rows/rows.js for states that grow in place, dist/shards/shards.js, which keeps files of weights,
+ * fetches when tensors stay on a device, dist/generate/generate.js for generate(), dist/image/image.js, dist/plain/plain.js for feeds without a shape, dist/plain/defaults.js for inputs with a default, dist/rows/rows.js for states that grow in place, dist/shards/shards.js, which keeps files of weights,
  * dist/steps/step_run.js, which follows steps, dist/hash/streamed.js for what is checked in one pass, with xxh3.js for what has no SHA-256 and whole_sha256.js for pages without WebAssembly, dist/runtime_worker.js and dist/profile/profile.js.
  */
 async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
@@ -117,6 +118,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
       runtime: entry,
       'tensors/tensors': join(runtimeFolder, 'src/tensors/tensors.ts'),
       'image/image': join(runtimeFolder, 'src/image/image.ts'),
+      'generate/generate': join(runtimeFolder, 'src/generate/generate.ts'),
       'hash/xxh3': join(runtimeFolder, 'src/hash/xxh3.ts'),
       'hash/streamed': join(runtimeFolder, 'src/hash/streamed.ts'),
       'hash/whole_sha256': join(runtimeFolder, 'src/hash/whole_sha256.ts'),
@@ -135,7 +137,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     outdir: dist,
     plugins,
   });
-  for (const folder of ['plain', 'rows', 'tensors', 'hash', 'image', 'shards', 'steps']) await tightenFolder(join(dist, folder));
+  for (const folder of ['generate', 'plain', 'rows', 'tensors', 'hash', 'image', 'shards', 'steps']) await tightenFolder(join(dist, folder));
   await bundleClassic({entry, globalName: 'gossamer', outfile: join(dist, 'runtime.iife.js'), plugins: [imagesApart(), profilerApart()]});
   await bundle({
     entryPoints: [entry],
@@ -159,7 +161,7 @@ export async function bundlePage(out) {
   if (!existsSync(source)) return;
   mkdirSync(out, {recursive: true});
   const entryPoints = {page: join(source, 'app.ts')};
-  const unused = [profilerApart(), imagesApart()];
+  const unused = [profilerApart(), imagesApart(), generationApart()];
   const plugins = [...unused, workersAsFiles];
   await bundle({entryPoints, format: 'esm', splitting: true, chunkNames: 'chunk-[hash]', outdir: out, plugins});
   const {outputFiles} = await bundle({
@@ -218,7 +220,7 @@ if (process.argv[1] === import.meta.filename) {
   const bytesOf = (names) => gzipBytes(names.map((name) => join(dist, name)));
   const size = bytesOf(parts);
   console.log(`run time: ${(size / 1024).toFixed(1)} KB gzip in ${parts.length} files`);
-  const folders = Object.entries({tensors: 4.25, plain: 2.25, rows: 2, hash: 4.25, image: 6, shards: 1, steps: 2});
+  const folders = Object.entries({generate: 8, tensors: 4.25, plain: 2.25, rows: 2, hash: 4.25, image: 6, shards: 1, steps: 2});
   const besides = folders.map(([name, most]) => [name, most, readdirSync(join(dist, name)).map((file) => `${name}/${file}`)]);
   besides.push(['worker', 4, all.filter(isWorker)]);
   for (const [name, most, files] of besides) {

@@ -1,6 +1,7 @@
 import {type Ends, type OnDevice, TO_HOST} from './bindings.ts';
 import type {Device, Fallback} from './device.ts';
 import {areParts, copied, type Feed, type Flat, gather, isFlat, type Part, signature, spread, takeAll} from './feeds.ts';
+import type {GenerateOptions} from './generate/options.ts';
 import type {Group, Manifest} from './manifest.ts';
 import type {Profile, ProfileOptions} from './profile/profile.ts';
 import {type ValuePort, valuePorts} from './ports.ts';
@@ -327,6 +328,16 @@ export class Model {
   /** @internal A run with a right feed for each input, in order, of a model without state that is not loaded again; its outputs in order. */
   runOrdered(feeds: (Tensor | OnDevice)[], ends: Ends): Promise<RawOutput[]> {
     return this.#recovery.parts.session.runOrdered(feeds, false, ends);
+  }
+
+  /**
+   * Tokens after a prompt, one by one, of a language model that was compiled with `generate` and `state` and loaded with {state: true}.
+   * Each token is the next run's input where it lies; on webgpu several runs are sent before the first token is read. Runs are sent as
+   * tokens are taken. The state is what the prompt and the tokens leave. One call at a time. Loads generate/generate.js. Rejects as
+   * run() does, with 'input' for a prompt that is longer than the model's context, and with the reason of an aborted `signal`.
+   */
+  async *generate(prompt: Iterable<number | bigint>, options?: GenerateOptions): AsyncGenerator<number, 'stop' | 'length', void> {
+    return yield* (await import('./generate/generate.ts')).generate(this, prompt, options);
   }
 
   report(): Report {

@@ -99,6 +99,11 @@ export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
     get isLongest(): boolean {
       return [...this.#claims].every(({rows}) => rows <= this.#claim.rows);
     }
+    /** Its first rows, where they lie. */
+    first(rows: number): RowsTensor {
+      const {name, dtype, shape, axis, room, storage} = this;
+      return new RowsTensor(axis, room, {name, dtype, shape: spaced(shape, axis, rows)}, storage, this.lend() as Block, this.#done as Promise<unknown>, false);
+    }
     override dispose(...why: Parameters<AnyTensor['dispose']>): void {
       this.#claims.delete(this.#claim);
       this.#dense?.destroy();

@@ -1,0 +1,18 @@
+// The choice of the next token, added to a language model.
+#pragma once
+
+#include "base/result.h"
+#include "graph/graph.h"
+
+namespace gossamer::graph {
+
+// After the last row of the output `logits` [batch, sequence, vocabulary], which becomes [batch, 1,
+// vocabulary]: an output `next_ids` i64 [batch, 1], an input of the next run as it is, and how
+// often each token was generated, past_token_counts to present_token_counts i32 [batch, counts].
+// Inputs with defaults say how; without rows, they ask for nothing: sampling.temperature f32
+// [sampled], sampling.filters f32 [filters, 3] (k, p, the logarithm of min-p), sampling.penalties
+// f32 [3] (repetition, presence, frequency), sampling.seed i32 [2]. See ai.gossamer.SampleToken.
+// Errors: a model without `input_ids`, `logits` or an input "past...".
+Result<> add_sampling(Graph& graph, const ops::Catalog& catalog);
+
+}  // namespace gossamer::graph

@@ -1,0 +1,266 @@
+// The next token of a language model, chosen where its logits are. What a run does not ask for, by
+// tensors without rows, is not launched.
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "ops/define.h"
+#include "ops/families.h"
+#include "ops/random_bits.h"
+
+namespace gossamer::ops {
+namespace {
+
+// Thresholds lie between -reach and 0 below the largest logit: what is lower has no chance that
+// draws of 32 bits could meet. Each pass tries `ways` - 1 of them.
+constexpr double reach = 32;
+constexpr int ways = 16, passes = 6;
+
+// Of the inputs, in order.
+constexpr std::array<std::pair<int, int>, 8> ranks = {
+    {{0, 3}, {1, 2}, {2, 2}, {3, 4}, {4, 1}, {5, 1}, {6, 2}, {7, 1}}};
+
+const Expr lowest = ir::constant(DType::f32, -std::numeric_limits<float>::max());
+
+class Sampler {
+ public:
+  explicit Sampler(Builder& b) : b_(b), counts_(b.input(2)) {}
+
+  Result<> define() {
+    const Tensor &logits = b_.input(0), &ids = b_.input(1), &past = b_.input(3);
+    for (const auto& [input, rank] : ranks) {
+      if (b_.has(input) && b_.input(input).rank() != rank)
+        return b_.error(cat("`", b_.def().inputs[static_cast<size_t>(input)].name, "` has rank ",
+                            b_.input(input).rank(), ", not ", rank));
+    }
+    words_ = ir::as_int(logits.dim(2)).value_or(0);
+    if (words_ < 1) return b_.error("the size of the vocabulary must be known when compiling");
+    GS_TRY(has_shape(b_, 1, {batch(), ids.dim(1)}));
+    GS_TRY(b_.require(ids.dim(1) >= 1, "a run takes one token at least"));
+    GS_TRY(has_shape(b_, 2, {batch(), counts_.dim(1)}));
+    GS_TRY(has_shape(b_, 5, {ir::index(2)}));
+    GS_TRY(has_shape(b_, 6, {b_.input(6).dim(0), ir::index(3)}));
+    GS_TRY(has_shape(b_, 7, {ir::index(3)}));
+    sampled_ = b_.input(4).dim(0);
+    filtered_ = b_.input(6).dim(0);
+    present_ = counted(ids);
+    // How many tokens there are by now tells the draws of one seed apart.
+    position_ = past ? past.dim(2) + ids.dim(1) : ids.dim(1);
+    chances_ = b_.compute("sample.scores", DType::f32, {batch(), b_.simplify(sampled_ * words_)},
+                          score(threshold()));
+    b_.output(0, best());
+    b_.output(1, present_);
+    return {};
+  }
+
+ private:
+  const Expr& batch() const { return b_.input(0).dim(0); }
+
+  // How often each token was generated, twice, and 1 more where the prompt has it, with the tokens
+  // of this run. Without columns where no penalty asks.
+  Tensor counted(const Tensor& ids) const {
+    const auto token = [&](Point p) { return as_index(ids.at(p)); };
+    return b_.scatter(
+        "sample.counts", counts_, ids.shape(), Builder::Join::sum,
+        [&](Point p) { return std::vector<Expr>{p[0], token(p)}; },
+        [](Point) { return ir::constant_int(DType::i32, 2); },
+        [&](Point p) { return token(p) >= 0 && token(p) < counts_.dim(1); });
+  }
+
+  // The logits of the last token, less penalties.
+  Expr logit(const Expr& sample, const Expr& word) const {
+    const Tensor &logits = b_.input(0), &penalties = b_.input(7);
+    const auto penalty = [&](int64_t which) { return penalties({ir::index(which)}); };
+    const Expr raw = ir::cast(DType::f32, logits({sample, logits.dim(1) - 1.0, word}));
+    const Expr count = ir::select(word < counts_.dim(1), present_({sample, word}),
+                                  ir::constant_int(DType::i32, 0));
+    const Expr none = ir::constant_int(DType::i32, 1);
+    const Expr generated =
+        ir::cast(DType::f32, ir::binary(ir::BinaryOp::shr, count, ir::constant_int(DType::i32, 1)));
+    const Expr repeated = ir::select(raw > 0.0, raw / penalty(0), raw * penalty(0));
+    const Expr punished = ir::select(count >= none, repeated, raw) -
+                          ir::select(count > none, penalty(1), ir::zero(DType::f32)) -
+                          generated * penalty(2);
+    return ir::select(count >= none, punished, raw);
+  }
+  Expr scaled(const Expr& sample, const Expr& word) const {
+    return logit(sample, word) / b_.input(4)({ir::index(0)});
+  }
+
+  // For each row of filters, how far below the largest logit a token may be: [batch, filters].
+  Tensor threshold() {
+    const Tensor& filters = b_.input(6);
+    const Shape rows = {batch(), filtered_};
+    const Expr all = ir::index(words_);
+    const Tensor most = b_.reduce("sample.most", Builder::Join::max, DType::f32, rows, {all},
+                                  [&](Point p, Point r) { return scaled(p[0], r[0]); });
+    const Tensor below =
+        b_.compute("sample.below", DType::f32, {batch(), filtered_, all},
+                   [&](Point p) { return scaled(p[0], p[2]) - most({p[0], p[1]}); });
+    const auto chance = [&](const Expr& value) { return ir::exp(value); };
+    const auto limit = [&](Point p, int64_t column) { return filters({p[1], ir::index(column)}); };
+    const Tensor first = searched(
+        "sample.top_k", below, [](const Expr&) { return ir::constant(DType::f32, 1); },
+        [](Point) { return ir::constant(DType::f32, -reach); },
+        [&](Point p) { return limit(p, 0); });
+    const auto kept = [&](Point p) { return first({p[0], p[1]}); };
+    const Tensor mass = b_.reduce(
+        "sample.mass", Builder::Join::sum, DType::f32, rows, {all}, [&](Point p, Point r) {
+          const Expr value = below({p[0], p[1], r[0]});
+          return ir::select(value >= kept(p), chance(value), ir::zero(DType::f32));
+        });
+    const Tensor second = searched("sample.top_p", below, chance, kept,
+                                   [&](Point p) { return limit(p, 1) * mass({p[0], p[1]}); });
+    return b_.compute("sample.threshold", DType::f32, rows, [&](Point p) {
+      return most.at(p) + ir::max(ir::max(first.at(p), second.at(p)), limit(p, 2));
+    });
+  }
+
+  // The highest threshold at which the weights of what is not below add up to `wanted`, or just
+  // below it; that of `start` where they do nowhere. By passes that each cut the room in `ways`.
+  Tensor searched(const std::string& name, const Tensor& below,
+                  const std::function<Expr(const Expr&)>& weight,
+                  const std::function<Expr(Point)>& start,
+                  const std::function<Expr(Point)>& wanted) {
+    const Shape rows = {below.dim(0), below.dim(1)};
+    Tensor low = b_.compute(name + ".start", DType::f32, rows,
+                            [](Point) { return ir::constant(DType::f32, -reach); });
+    double room = reach;
+    for (int pass = 0; pass < passes; ++pass) {
+      room /= ways;
+      const auto tried = [&](Point p, const Expr& way) {
+        return low({p[0], p[1]}) + (ir::cast(DType::f32, way) + 1.0) * room;
+      };
+      const Tensor sums =
+          b_.reduce(name + ".sums", Builder::Join::sum, DType::f32,
+                    {rows[0], rows[1], ir::index(ways - 1)}, {below.dim(2)}, [&](Point p, Point r) {
+                      const Expr value = below({p[0], p[1], r[0]});
+                      const Expr least = ir::max(tried(p, p[2]), start(p));
+                      return ir::select(value >= least, weight(value), ir::zero(DType::f32));
+                    });
+      low = b_.reduce(
+          name, Builder::Join::sum, DType::f32, rows, {ir::index(ways - 1)},
+          [&](Point p, Point r) {
+            return ir::select(sums({p[0], p[1], r[0]}) >= wanted(p), ir::constant(DType::f32, 1),
+                              ir::zero(DType::f32));
+          },
+          [&](Point p, const Expr& count) { return low.at(p) + count * room; });
+    }
+    return low;
+  }
+
+  // What the largest of is the draw.
+  std::function<Expr(Point)> score(const Tensor& threshold) const {
+    return [this, threshold](Point p) {
+      const Tensor& seed = b_.input(5);
+      const auto word = [](const Expr& x) { return ir::cast(DType::u32, x); };
+      const Expr key = mixed_bits(word(seed({ir::index(0)})) +
+                                  mixed_bits(word(seed({ir::index(1)})) + word(position_)));
+      const Expr place = word(b_.simplify(p[0] * words_ + p[1]));
+      const Expr noise = gumbel_noise(mixed_bits(mixed_bits(place) + key));
+      const Expr value = scaled(p[0], p[1]);
+      const Expr least = ir::select(filtered_ > 0, threshold({p[0], ir::index(0)}), lowest);
+      return ir::select(value >= least, value + noise, lowest);
+    };
+  }
+
+  Expr key(const Expr& sample, const Expr& word) const {
+    return ir::select(sampled_ > 0, chances_({sample, word}), logit(sample, word));
+  }
+
+  // Where the largest is: that of each part of the vocabulary, the best part, and the place there.
+  // Two places with one value: the first.
+  Tensor best() {
+    const auto length = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(words_))));
+    const int64_t parts = (words_ + length - 1) / length;
+    const auto at = [&](const Expr& sample, const Expr& part, const Expr& place) {
+      const Expr word = b_.simplify(part * length + place);
+      return ir::select(word < words_, key(sample, word), lowest);
+    };
+    const Tensor tops =
+        b_.reduce("sample.parts", Builder::Join::max, DType::f32, {batch(), ir::index(parts)},
+                  {ir::index(length)}, [&](Point p, Point r) { return at(p[0], p[1], r[0]); });
+    const Tensor part = place_of("sample.part", DType::i32, parts,
+                                 [&](Point p, Point r) { return tops({p[0], r[0]}); });
+    const auto first = [&](Point p) { return as_index(part({p[0], ir::index(0)})); };
+    const Tensor place = place_of("sample.place", DType::i32, length,
+                                  [&](Point p, Point r) { return at(p[0], first(p), r[0]); });
+    return b_.compute("sample", DType::i64, {batch(), ir::index(1)}, [&](Point p) {
+      const Expr word = first(p) * length + as_index(place.at(p));
+      return ir::cast(DType::i64, ir::min(word, ir::index(words_ - 1)));
+    });
+  }
+
+  Tensor place_of(const std::string& name, DType dtype, int64_t length,
+                  const std::function<Expr(Point, Point)>& value) {
+    const Var top = ir::var("top", DType::f32), at = ir::var("at");
+    const Var other = ir::var("other", DType::f32), other_at = ir::var("other_at");
+    const Expr wins =
+        Expr(other) > Expr(top) || (Expr(other) == Expr(top) && Expr(other_at) < Expr(at));
+    const Combiner larger{{top, at},
+                          {other, other_at},
+                          {ir::select(wins, other, top), ir::select(wins, other_at, at)},
+                          {lowest, ir::index(0x7fffffff)}};
+    return b_.reduce(
+        name, larger, dtype, {batch(), ir::index(1)}, {ir::index(length)},
+        [&](Point p, Point r) { return std::vector<Expr>{value(p, r), r[0]}; },
+        [&](Point, std::span<const Var> found) {
+          return ir::cast(dtype, ir::min(Expr(found[1]), ir::index(length - 1)));
+        });
+  }
+
+  Builder& b_;
+  const Tensor& counts_;
+  int64_t words_ = 0;
+  Expr sampled_, filtered_, position_;
+  Tensor present_, chances_;
+};
+
+}  // namespace
+
+std::vector<OpDef> sample_token_family() {
+  const auto optional = InputDef::optional;
+  return {{.name = "SampleToken",
+           .doc = "Chooses the next token by the logits of the last one.",
+           .domain = "ai.gossamer",
+           .since = 1,
+           .inputs = {{"logits", any_float},
+                      {"ids", only(DType::i64) | only(DType::i32)},
+                      {"counts", only(DType::i32)},
+                      {"past", any_float, optional},
+                      {"temperature", only(DType::f32)},
+                      {"seed", only(DType::i32)},
+                      {"filters", only(DType::f32)},
+                      {"penalties", only(DType::f32)}},
+           .outputs = {"next", "present_counts"},
+           .define = [](Builder& b) { return Sampler(b).define(); },
+           .cases = [] -> Cases {
+             const TensorData ids = int64s({2, 3}, {1, 5, 5, 0, 2, 36});
+             const TensorData none = int32s({2, 4}, {0, 0, 0, 0, 0, 0, 0, 0}),
+                              seed = int32s({2}, {7, 11});
+             const TensorData free = floats({0, 3}, {}), plain = floats({3}, {1, 0, 0});
+             const TensorData greedy = floats({0}, {}), warm = floats({1}, {0.8f});
+             const auto with = [&](const TensorData& counts, const TensorData& temperature,
+                                   const TensorData& filters, const TensorData& penalties) {
+               return std::vector<TensorData>{{},          ids,  counts,  {},
+                                              temperature, seed, filters, penalties};
+             };
+             const std::vector<std::vector<int64_t>> shapes = {{2, 3, 37}, {}, {}, {-1}};
+             const auto one = [&](std::string name, std::vector<TensorData> inputs) {
+               return Case{.name = std::move(name), .shapes = shapes, .inputs = std::move(inputs)};
+             };
+             std::vector<int32_t> seen(74);
+             for (size_t at = 0; at < seen.size(); at += 3) seen[at] = static_cast<int32_t>(at % 5);
+             const TensorData counts = int32s({2, 37}, seen);
+             const TensorData punished = floats({3}, {1.3f, 0.5f, 0.25f});
+             return {one("greedy", with(none, greedy, free, plain)),
+                     one("greedy with penalties", with(counts, greedy, free, punished)),
+                     one("by temperature", with(none, warm, free, plain)),
+                     one("top k", with(none, warm, floats({1, 3}, {3, 2, -100}), plain)),
+                     one("top p", with(none, warm, floats({1, 3}, {1e9f, 0.6f, -100}), plain)),
+                     one("all", with(counts, warm, floats({1, 3}, {9, 0.9f, -3}), punished))};
+           }}};
+}
+
+}  // namespace gossamer::ops

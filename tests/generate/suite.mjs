@@ -1,0 +1,117 @@
+// generate() of run times: tokens are those of a loop of runs whose logits are read, draws have the distribution that filters say, and ends
+// leave the state as it should be. On wasm in Node and on webgpu in Chromium.
+//
+//   node tests/generate/suite.mjs
+import {spawnSync} from 'node:child_process';
+import {copyFileSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {pathToFileURL} from 'node:url';
+import {startBrowser} from '../../tools/demo/browser.mjs';
+import {asked, serve} from '../npm/forms.mjs';
+import {llama} from '../state/llama.mjs';
+import {Tally} from '../tally.mjs';
+import {draws, ends, loop, penalised, SAMPLED, textOf} from './use.mjs';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
+const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-generate-'));
+const tally = new Tally();
+const TOKENS = 40;
+const DRAWS = 2000;
+const PENALTIES = {repetitionPenalty: 1.3, presencePenalty: 0.2, frequencyPenalty: 0.1};
+
+const models = {speaker: llama({words: 1000}), small: llama({layers: 1, hidden: 64, heads: 2, groups: 1, inner: 64, words: 160})};
+const compile = (name, target, ...options) => {
+  const out = path.join(work, `${name}_${target}${options.length ? '' : '_plain'}`);
+  const {status, stderr} = spawnSync(gossamer, ['compile', path.join(work, `${name}.onnx`), '--target', target, '--state', ...options, '--output', out], {encoding: 'utf8', timeout: 240_000});
+  tally.record(`${name} compiles for ${target} ${options.join(' ')}`, status === 0 ? undefined : stderr);
+  return pathToFileURL(out + path.sep);
+};
+for (const [name, {file}] of Object.entries(models)) writeFileSync(path.join(work, `${name}.onnx`), file);
+
+const lib = path.join(root, 'web/runtime/dist');
+const {load} = await import(pathToFileURL(path.join(lib, 'runtime.js')).href);
+const open = (from) => load(from, {device: 'wasm', state: true, threads: 1});
+const same = (has, wanted) => (String(has) === String(wanted) ? undefined : `${has}\n${wanted}`);
+
+const speaker = await open(compile('speaker', 'wasm', '--generate'));
+const said = await loop(speaker, TOKENS);
+tally.record('greedy tokens in Node', same(await textOf(speaker, {maxTokens: TOKENS}), said));
+const careful = await loop(speaker, TOKENS, penalised(PENALTIES));
+tally.record('penalties in Node', same(await textOf(speaker, {maxTokens: TOKENS, ...PENALTIES}), careful));
+for (const [what, problem] of Object.entries({none: undefined, ...(await ends(speaker, {said, chains: false}))})) tally.record(`ends in Node: ${what}`, problem);
+const texts = {};
+for (const [name, options] of Object.entries(SAMPLED)) {
+  texts[name] = await textOf(speaker, {...options, seed: 7, maxTokens: TOKENS});
+  tally.record(`one seed, one text: ${name}`, same(await textOf(speaker, {...options, seed: 7, maxTokens: TOKENS}), texts[name]));
+  const other = await textOf(speaker, {...options, seed: 8, maxTokens: TOKENS});
+  tally.record(`two seeds, two texts: ${name}`, String(other) === String(texts[name]) ? String(other) : undefined);
+}
+speaker.dispose();
+
+const small = await open(compile('small', 'wasm', '--generate'));
+for (const [name, {repetitionPenalty: _, ...options}] of Object.entries(SAMPLED)) tally.record(`draws in Node: ${name}`, await draws(small, options, DRAWS));
+small.dispose();
+
+const plain = await open(compile('small', 'wasm'));
+tally.record('a package without the choice of tokens', await textOf(plain, {}).then((text) => `it gave ${text}`, ({message}) => (/compile the model with `generate`/.test(message) ? undefined : message)));
+plain.dispose();
+
+compile('speaker', 'webgpu', '--generate');
+copyFileSync(path.join(import.meta.dirname, 'use.mjs'), path.join(work, 'use.js'));
+writeFileSync(path.join(work, 'index.html'), `<!doctype html><script type="module">
+import {load} from '/lib/runtime.js';
+import * as use from './use.js';
+const loaded = {};
+const told = (body) => ({from, ...given}) =>
+  (loaded[from] ??= load(from, {device: 'webgpu', state: true, stateRows: 128})).then((model) => body(model, given)).catch((problem) => ({error: String(problem.stack)}));
+globalThis.text = told((model, {options}) => use.textOf(model, options));
+globalThis.ends = told(use.ends);
+// What a step of many asks of WebGPU, in the middle of a text.
+globalThis.asks = told(async (model, {tokens}) => {
+  const counts = {createBindGroup: 0, createBuffer: 0, mapAsync: 0, submit: 0, dispatchWorkgroups: 0};
+  const kept = [];
+  for (const [of, name] of [[GPUDevice, 'createBindGroup'], [GPUDevice, 'createBuffer'], [GPUBuffer, 'mapAsync'], [GPUQueue, 'submit'], [GPUComputePassEncoder, 'dispatchWorkgroups']]) {
+    const was = of.prototype[name];
+    kept.push(() => (of.prototype[name] = was));
+    of.prototype[name] = function (...given) {
+      ++counts[name];
+      return was.apply(this, given);
+    };
+  }
+  let [at, before] = [0, undefined];
+  for await (const id of model.generate(use.PROMPT, {maxTokens: 2 * tokens, ahead: 8})) {
+    if (++at === tokens) before = {...counts};
+    if (at === 2 * tokens - 10) break;
+  }
+  for (const undo of kept) undo();
+  const steps = tokens - 10;
+  return Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, (count - before[name]) / steps]));
+});
+</script>`);
+const server = await serve(work, work, {also: {lib}});
+const browser = await startBrowser();
+try {
+  const ask = (name, more) => asked(browser, `${server.address}app/`, name, {from: '/files/speaker_webgpu/', ...more});
+  const check = async (what, options, wanted) => {
+    const text = await ask('text', {options: {maxTokens: TOKENS, ...options}});
+    tally.record(`${what} on webgpu`, text.error ?? same(text, wanted));
+  };
+  await check('greedy tokens', {}, said);
+  await check('greedy tokens, each read first', {ahead: 0}, said);
+  await check('greedy tokens, 16 ahead', {ahead: 16}, said);
+  await check('penalties', PENALTIES, careful);
+  for (const [name, options] of Object.entries(SAMPLED)) await check(name, {...options, seed: 7}, texts[name]);
+  for (const [what, problem] of Object.entries({none: undefined, ...(await ask('ends', {said, chains: true}))})) tally.record(`ends on webgpu: ${what}`, problem);
+  const asks = await ask('asks', {tokens: 50});
+  console.log(`a step on webgpu: ${JSON.stringify(asks)}`);
+  tally.record('a step makes no bind group and no buffer', asks.error ?? (asks.createBindGroup === 0 && asks.createBuffer === 0 ? undefined : JSON.stringify(asks)));
+} catch (problem) {
+  tally.record('the suite', problem.stack);
+} finally {
+  await browser.close();
+  server.close();
+  rmSync(work, {recursive: true});
+}
+tally.end();

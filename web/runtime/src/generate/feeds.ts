@@ -1,0 +1,50 @@
+/** What runs of a language model take besides tokens, sampling and state: masks and positions. */
+import type {Feed} from '../feeds.ts';
+import type {Manifest} from '../manifest.ts';
+import {valuePorts} from '../ports.ts';
+import type {ComputeDevice, DeviceTensor} from '../tensors/tensors.ts';
+import {type DType, GossamerError, product} from '../types.ts';
+
+/** Masks on webgpu have room for so many tokens at least. */
+const LEAST = 1024;
+
+/** Integers from `first` on, by `step`. */
+function integers(dtype: DType, shape: number[], first: number, step: number): {dtype: DType; shape: number[]; data: Int32Array | BigInt64Array} {
+  const data = Int32Array.from({length: product(shape)}, (_, at) => first + step * at);
+  return {dtype, shape, data: dtype === 'i64' ? BigInt64Array.from(data, BigInt) : data};
+}
+
+export interface Besides {
+  /** Of a run of `count` tokens after `before` others. */
+  feeds(before: number, count: number): Record<string, Feed>;
+  dispose(): void;
+}
+
+/** `known`: inputs that are given otherwise. Throws 'input' for one that nobody knows. */
+export function besides({inputs}: Manifest, known: readonly string[], device: ComputeDevice, Kept: typeof DeviceTensor): Besides {
+  let ones: DeviceTensor | undefined;
+  /** On webgpu, the first of ones that are there: nothing is written for a longer mask. */
+  const mask = (dtype: DType, length: number): Feed => {
+    if (!device.gpuDevice) return integers(dtype, [1, length], 1, 0);
+    if (!ones || (ones.shape[1] as number) < length) {
+      ones?.dispose();
+      const {data, shape} = integers(dtype, [1, Math.max(LEAST, 2 * length)], 1, 0);
+      ones = device.tensor(data, {dtype, shape});
+    }
+    return new Kept(device, {dtype, shape: [1, length]}, ones.storage, ones.lend());
+  };
+  type Maker = (dtype: DType, before: number, count: number) => Feed;
+  const makers: Readonly<Record<string, Maker>> = {
+    attention_mask: (dtype, before, count) => mask(dtype, before + count),
+    position_ids: (dtype, before, count) => integers(dtype, [1, count], before, 1),
+    num_logits_to_keep: (dtype) => integers(dtype, [], 1, 0),
+  };
+  const mine = valuePorts(inputs).filter(({name, value}) => !value && !known.includes(name));
+  for (const {name} of mine) {
+    if (!makers[name]) throw new GossamerError('input', `generate() does not know the input "${name}": give its value in \`feeds\``);
+  }
+  return {
+    feeds: (before, count) => Object.fromEntries(mine.map(({name, dtype}) => [name, (makers[name] as Maker)(dtype as DType, before, count)])),
+    dispose: () => ones?.dispose(),
+  };
+}

@@ -1,0 +1,91 @@
+/** Text from a language model. A file of its own, as few models have it. */
+import type {Model} from '../model.ts';
+import {GossamerError} from '../types.ts';
+import {check, type GenerateOptions} from './options.ts';
+import {gpuReader, plainReader, type Reader} from './reader.ts';
+import {COUNTS, Steps} from './steps.ts';
+
+export type {GenerateOptions} from './options.ts';
+
+const wrong = (message: string): GossamerError => new GossamerError('input', `generate(): ${message}`);
+
+/** Models that generate now. */
+const busy = new WeakSet<Model>();
+
+function promptOf(given: Iterable<number | bigint>): number[] {
+  const prompt = Array.from(given, Number);
+  if (prompt.length === 0) throw wrong('the prompt has no tokens; give at least the one that texts begin with');
+  const bad = prompt.find((id) => !Number.isInteger(id) || id < 0);
+  if (bad !== undefined) throw wrong(`the prompt has ${bad}; tokens are integers, 0 or more`);
+  return prompt;
+}
+
+/** The size of the vocabulary. Throws for a model that cannot generate. */
+function wordsOf({state, outputs}: Model): number {
+  if (!outputs.some(({name}) => name === 'next_ids')) {
+    throw new GossamerError('unsupported', 'the package does not choose tokens: compile the model with `generate` and `state`');
+  }
+  if (!state?.names.includes(COUNTS)) throw wrong('it continues the state of a model: load() it with {state: true}');
+  return outputs.find(({name}) => name === 'logits')?.shape.at(-1) as number;
+}
+
+/** Rejects when the signal is aborted. */
+function abortOf(signal: AbortSignal | undefined): Promise<never> | undefined {
+  const aborted = signal && new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), {once: true});
+  });
+  aborted?.catch(() => undefined);
+  return aborted;
+}
+
+/** As Model.generate(). */
+export async function* generate(model: Model, given: Iterable<number | bigint>, options: GenerateOptions = {}): AsyncGenerator<number, 'stop' | 'length', void> {
+  const words = wordsOf(model);
+  check(options);
+  const prompt = promptOf(given);
+  const {maxTokens = Infinity, signal} = options;
+  const stops = new Set(options.stopTokens);
+  signal?.throwIfAborted();
+  const aborted = abortOf(signal);
+  if (busy.has(model)) throw wrong('another one is under way on this model: wait until it ends, abort it by its signal, or load the model twice');
+  busy.add(model);
+  let steps: Steps | undefined;
+  let open: Reader | undefined;
+  let taken = 0;
+  try {
+    steps = new Steps(model, prompt, words, options, await import('../tensors/tensors.ts'));
+    const {gpuDevice} = steps.device;
+    const reader = (open = gpuDevice ? gpuReader(gpuDevice) : plainReader());
+    let failed: {readonly problem: unknown} | undefined;
+    const send = async (): Promise<void> => {
+      try {
+        reader.add(await (steps as Steps).send());
+      } catch (problem) {
+        failed = {problem}; // after the tokens that are on their way
+      }
+    };
+    if (maxTokens >= 1) await send();
+    const {chains} = steps;
+    let [arrived, next]: [ArrayLike<number>, number] = [[], 0];
+    for (;;) {
+      const ahead = chains ? (options.ahead ?? 2 * reader.size) : 0;
+      const mayEnd = next === arrived.length && steps.sent === taken;
+      while (!failed && steps.sent < maxTokens && steps.sent - taken < Math.max(ahead, mayEnd ? 1 : 0)) await send();
+      if (next === arrived.length) {
+        if (failed && steps.sent === taken) throw failed.problem;
+        if (steps.sent === taken) return 'length';
+        arrived = await (aborted ? Promise.race([reader.take(), aborted]) : reader.take());
+        next = 0;
+      }
+      const id = arrived[next++] as number;
+      if (stops.has(id)) return 'stop';
+      ++taken;
+      yield id;
+      signal?.throwIfAborted();
+    }
+  } finally {
+    busy.delete(model);
+    steps?.end(taken);
+    open?.dispose();
+  }
+}

@@ -1,0 +1,83 @@
+import type {Feed} from '../feeds.ts';
+import {GossamerError} from '../types.ts';
+
+/** How generate() chooses tokens, and when it ends. Filters apply in the order of their fields. */
+export interface GenerateOptions {
+  /** How many tokens at most (default: until a stop token, or the end of the model's context). */
+  readonly maxTokens?: number | undefined;
+  /** Tokens that end it; they are not given. */
+  readonly stopTokens?: readonly number[] | undefined;
+  /** 0, the default: always the likeliest token. Else logits are divided by it. */
+  readonly temperature?: number | undefined;
+  /** Only the k likeliest tokens. */
+  readonly topK?: number | undefined;
+  /** Only the likeliest tokens, until their probabilities add up to this. */
+  readonly topP?: number | undefined;
+  /** Only tokens of at least this share of the likeliest one's probability. */
+  readonly minP?: number | undefined;
+  /** Divides positive logits, and multiplies negative ones, of tokens of the prompt and of generated ones (default 1). */
+  readonly repetitionPenalty?: number | undefined;
+  /** Subtracted from logits of generated tokens (default 0). */
+  readonly presencePenalty?: number | undefined;
+  /** The same for each time that the token was generated (default 0). */
+  readonly frequencyPenalty?: number | undefined;
+  /** One seed gives one text on a device; default: another one in each call. */
+  readonly seed?: number | undefined;
+  /** Steps that are sent before the first of them is read, at most; 0: each token is read first. Default: by how long a step takes. */
+  readonly ahead?: number | undefined;
+  /** Ends it: the iterator throws the signal's reason, and tokens that were given stay valid. */
+  readonly signal?: AbortSignal | undefined;
+  /** Inputs that generate() does not know, the same in each run. */
+  readonly feeds?: Readonly<Record<string, Feed>> | undefined;
+}
+
+/** By option: the least and the greatest that it may be. */
+const RANGES: readonly (readonly [keyof GenerateOptions, number, number])[] = [
+  ['maxTokens', 0, Infinity],
+  ['temperature', 0, 1e6],
+  ['topK', 1, Infinity],
+  ['topP', 0, 1],
+  ['minP', 0, 1],
+  ['repetitionPenalty', 1e-6, 1e6],
+  ['presencePenalty', -1e6, 1e6],
+  ['frequencyPenalty', -1e6, 1e6],
+  ['ahead', 0, 1024],
+];
+
+/** Throws 'input'. */
+export function check(options: GenerateOptions): void {
+  for (const [name, least, most] of RANGES) {
+    const value: unknown = options[name];
+    if (value === undefined || (typeof value === 'number' && value >= least && value <= most)) continue;
+    throw new GossamerError('input', `generate(): ${name} is ${value as number}, not a number of ${least} to ${most}`);
+  }
+}
+
+/** No filter: more than any sum of weights. */
+const NONE = 3e38;
+
+/** What the stages that sample take, with the counts of tokens where penalties ask for them (docs/specs/package.md). */
+export function samplingOf(options: GenerateOptions, prompt: readonly number[], words: number) {
+  const {temperature = 0, topK = Infinity, topP = 1, minP = 0, seed = Math.random() * 2 ** 53} = options;
+  const {repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0} = options;
+  const penalties = [repetitionPenalty, presencePenalty, frequencyPenalty];
+  const sampled = temperature > 0;
+  const filtered = sampled && (topK < words || topP < 1 || minP > 0);
+  const limits = [topK < words ? Math.floor(topK) : NONE, topP < 1 ? topP : NONE, minP > 0 ? Math.log(minP) : -NONE];
+  const f32 = (data: readonly number[], shape: readonly number[]) => ({dtype: 'f32' as const, shape, data: Float32Array.from(data)});
+  const counts = penalties.join() === '1,0,0' ? undefined : new Int32Array(words);
+  if (counts) {
+    // The first run counts the prompt's tokens as if they were generated (SampleToken).
+    for (const id of prompt) if (id < words) (counts[id] as number) -= 2;
+    for (const id of new Set(prompt)) if (id < words) (counts[id] as number) += 1;
+  }
+  return {
+    counts,
+    feeds: {
+      'sampling.temperature': f32(sampled ? [temperature] : [], [sampled ? 1 : 0]),
+      'sampling.filters': f32(filtered ? limits : [], [filtered ? 1 : 0, 3]),
+      'sampling.penalties': f32(penalties, [3]),
+      'sampling.seed': {dtype: 'i32' as const, shape: [2], data: Int32Array.of(seed | 0, Math.floor(seed / 2 ** 32) | 0)},
+    },
+  };
+}

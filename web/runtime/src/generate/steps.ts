@@ -1,0 +1,86 @@
+/** Runs of a language model, each of which takes the token that the one before chose. */
+import type {Feed} from '../feeds.ts';
+import type {Model} from '../model.ts';
+import type {ComputeDevice, DeviceTensor} from '../tensors/tensors.ts';
+import type * as Tensors from '../tensors/tensors.ts';
+import {besides, type Besides} from './feeds.ts';
+import {type GenerateOptions, samplingOf} from './options.ts';
+
+/** The state that counts tokens, for penalties. */
+export const COUNTS = 'past_token_counts';
+
+/** A state whose rows can be taken back (rows/rows.ts). */
+type Grown = DeviceTensor & {first?(rows: number): DeviceTensor};
+
+export class Steps {
+  readonly device: ComputeDevice;
+  /** How many were sent. */
+  sent = 0;
+  readonly #model: Model;
+  readonly #prompt: readonly number[];
+  readonly #extra: Readonly<Record<string, Feed>>;
+  readonly #sampling: Readonly<Record<string, DeviceTensor>>;
+  readonly #besides: Besides;
+  #chosen: DeviceTensor | undefined;
+
+  /** Begins anew: the model's state is empty. Throws 'input' for an input that nobody knows. */
+  constructor(model: Model, prompt: readonly number[], words: number, options: GenerateOptions, {deviceOf, DeviceTensor: Kept}: typeof Tensors) {
+    const {manifest, home} = model.parts;
+    this.#model = model;
+    this.#prompt = prompt;
+    this.#extra = options.feeds ?? {};
+    this.device = deviceOf(home);
+    const {counts, feeds} = samplingOf(options, prompt, words);
+    const known = ['input_ids', ...this.#states(), ...Object.keys(this.#extra), ...Object.keys(feeds)];
+    this.#besides = besides(manifest, known, this.device, Kept);
+    this.#sampling = Object.fromEntries(Object.entries(feeds).map(([name, each]) => [name, this.device.tensor(each.data, each)]));
+    model.state?.reset();
+    if (counts) model.state?.set(COUNTS, this.device.tensor(counts, {shape: [1, words]}));
+  }
+
+  #states(): string[] {
+    return this.#model.state?.names ?? [];
+  }
+
+  #state(name: string): Grown | undefined {
+    return this.#model.state?.get(name);
+  }
+
+  /** Whether the state can be taken back, so that runs may be sent before a stop is known. */
+  get chains(): boolean {
+    return this.device.gpuDevice !== undefined && this.#states().every((name) => name === COUNTS || 'first' in (this.#state(name) ?? {}));
+  }
+
+  /** Sends a run: of the prompt, then of the token before. Gives its token, which is valid until the next one is sent. */
+  async send(): Promise<DeviceTensor> {
+    const count = this.#chosen ? 1 : this.#prompt.length;
+    const before = this.#chosen ? this.#prompt.length + this.sent - 1 : 0;
+    const feeds = this.#besides.feeds(before, count);
+    const ids = this.#chosen ?? {dtype: 'i64', shape: [1, count], data: BigInt64Array.from(this.#prompt, BigInt)};
+    try {
+      const out = await this.#model.run<DeviceTensor>({...this.#extra, ...feeds, ...this.#sampling, input_ids: ids}, {location: 'device'});
+      const {next_ids: chosen, ...others} = out;
+      Object.values(others).forEach((each) => each.dispose());
+      this.#chosen?.dispose();
+      this.#chosen = chosen;
+      ++this.sent;
+      return chosen as DeviceTensor;
+    } finally {
+      for (const each of Object.values(feeds)) if ('device' in (each as object)) (each as DeviceTensor).dispose();
+    }
+  }
+
+  /** Ends them: the state is that of the prompt and so many tokens, where that many were inputs. */
+  end(tokens: number): void {
+    this.#chosen?.dispose();
+    this.#besides.dispose();
+    Object.values(this.#sampling).forEach((each) => each.dispose());
+    if (this.sent === 0) return;
+    const rows = this.#prompt.length + Math.min(tokens, this.sent - 1);
+    for (const name of this.#states()) {
+      const has = this.#state(name);
+      if (name === COUNTS) this.#model.state?.set(name, this.device.tensor(new Int32Array(), {shape: [1, 0]}));
+      else if (has?.first) this.#model.state?.set(name, has.first(rows));
+    }
+  }
+}
