@@ -2,7 +2,7 @@
 // every target: each run ends in the right answer, or in an error that names the tensor or the node. Never in a crash,
 // a hang or another answer. And tensors that lie high in the memory of wasm (high_memory.mjs).
 //
-//   node tests/sizes/suite.mjs [targets] [--count N]      N: runs of each model on each target
+//   node tests/sizes/suite.mjs [targets] [--count N]      N: runs of each model on each target; 4, in `make conformance` 12
 import {spawn} from 'node:child_process';
 import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
@@ -18,7 +18,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const gossamer = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
 const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-sizes-'));
 const options = process.argv.slice(2);
-const count = options.includes('--count') ? Number(options[options.indexOf('--count') + 1]) : 6;
+const count = options.includes('--count') ? Number(options[options.indexOf('--count') + 1]) : 4;
 const named = options.filter((word) => ['cpu', 'wasm', 'webgpu', 'webgl'].includes(word));
 const targets = named.length > 0 ? named : ['cpu', 'wasm', 'webgpu', 'webgl'];
 const tally = new Tally();
