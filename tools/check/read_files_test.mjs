@@ -15,7 +15,8 @@ const tree = {
   'tests/joined/suite.mjs': '',
   'tools/demo/demo.mjs': "path.join(root, 'tests', 'joined')",
   'tools/check/commits.mjs': "'tests/alone/list.txt'",
-  'src/ops/messages.cc': 'error("see docs/errors.md")',
+  'tests/checked/suite.mjs': "import {commits} from '../../tools/check/commits.mjs';",
+  'src/ops/messages.cc': 'error("see docs/errors.md, run tools/check/commits.mjs")',
   'docs/errors.md': '',
   'docs/rules.md': 'tests/alone',
   'CHANGELOG.md': '',
@@ -33,6 +34,12 @@ test('a folder of tests/ that nothing else names is read by its own suite and pr
 test('a folder that other code names is read by every job', () => {
   for (const file of ['tests/lent/models.mjs', 'tests/joined/suite.mjs', 'tests/user/suite.mjs', 'tests/tally.mjs', 'src/ir/type.h'])
     assert.ok(reads('gossamer_ir_test', file), file);
+});
+
+test('tools/check is read by the suite that imports it', () => {
+  assert.ok(reads('tests/checked/suite.mjs', 'tools/check/commits.mjs'));
+  assert.ok(reads('checks: tools', 'tools/check/commits.mjs'));
+  for (const name of ['tests/user/suite.mjs', 'gossamer_ir_test']) assert.ok(!reads(name, 'tools/check/commits.mjs'), name);
 });
 
 test('documents are read where code of tests names them', () => {
