@@ -92,13 +92,16 @@ class Simplifier {
     Split parts;
   };
   std::optional<Blocks> blocks_of(const Poly&, const Poly& by);
+  Term content_of(const Poly&);
   bool positive(const Poly&);
   bool is_rest(const Poly&, const Poly& by);
   Range range(const Poly&);
   Range range(const Term&);
   int64_t multiple_of(const Term&);
   bool not_negative(const Poly&, int depth = 6);
-  std::optional<Poly> worst_case(const Poly&, const Expr& factor, bool loops);
+  enum class Worst { loop, number, quotient };
+  std::optional<Poly> worst_case(const Poly&, const Expr& factor, Worst kind);
+  Poly extent_of(const Expr&);
   Expr min_max(BinaryOp op, const Expr& a, const Expr& b);
 
   // Conditions

@@ -40,7 +40,33 @@ Simplifier::Split Simplifier::divide(const Poly& p, const Poly& by) {
   return split;
 }
 
-bool Simplifier::positive(const Poly& p) { return not_negative(algebra_.add(p, Poly(-1))); }
+// The factors and the number that divide every term.
+Term Simplifier::content_of(const Poly& p) {
+  Term content{{}, gcd(p.constant, 0)};
+  for (const Term& term : p.terms) content.coefficient = gcd(content.coefficient, term.coefficient);
+  if (p.constant != 0 || p.terms.empty()) return content;
+  content.factors = p.terms[0].factors;
+  for (const Term& term : p.terms) {
+    content.factors.erase_if([&](const Expr& factor) {
+      return std::ranges::none_of(term.factors,
+                                  [&](const Expr& f) { return order_.compare(f, factor) == 0; });
+    });
+  }
+  return content;
+}
+
+bool Simplifier::positive(const Poly& p) {
+  if (not_negative(algebra_.add(p, Poly(-1)))) return true;
+  if (bounds_.positive_.empty() || !p.valid || p.terms.size() < 2) return false;
+  // A multiple of a sum that is an extent, such as 32 * (past + sequence).
+  const Term content = content_of(p);
+  if (!std::ranges::all_of(content.factors, [&](const Expr& e) { return ranges_.of(e).low > 0; }))
+    return false;
+  const Poly sum = divide(p, algebra_.of_term(content)).quotient;
+  return std::ranges::any_of(bounds_.positive_, [&](const Expr& extent) {
+    return not_negative(algebra_.add(sum, poly(extent), -1));
+  });
+}
 
 // 0 <= p < by
 bool Simplifier::is_rest(const Poly& p, const Poly& by) {
@@ -57,22 +83,18 @@ bool Simplifier::is_rest(const Poly& p, const Poly& by) {
 
 // by == size * count and p == size * quotient + rest with 0 <= rest < size > 0.
 std::optional<Simplifier::Blocks> Simplifier::blocks_of(const Poly& p, const Poly& by) {
-  // Counts are made of what divides every term of `by`.
-  Term content{{}, gcd(by.constant, 0)};
-  for (const Term& term : by.terms)
-    content.coefficient = gcd(content.coefficient, term.coefficient);
-  if (by.constant == 0) {
-    content.factors = by.terms[0].factors;
-    for (const Term& term : by.terms) {
-      content.factors.erase_if([&](const Expr& factor) {
-        return std::ranges::none_of(term.factors,
-                                    [&](const Expr& f) { return order_.compare(f, factor) == 0; });
-      });
-    }
-  }
+  const Term content = content_of(by);  // counts are made of it
   constexpr size_t most_factors = 4;
   const size_t factors = content.factors.size();
   if (factors > most_factors) return {};
+  // Of 64 * h * w, 16 is the count where the terms are multiples of 4 * h * w.
+  std::vector<int64_t> coefficients{1};
+  const auto add = [&](int64_t count) {
+    if (std::ranges::find(coefficients, count) == coefficients.end()) coefficients.push_back(count);
+  };
+  add(content.coefficient);
+  for (const Term& term : p.terms)
+    add(content.coefficient / gcd(content.coefficient, term.coefficient));
   std::vector<Term> counts;  // the largest blocks first: they leave the least to divide
   for (size_t size = 0; size <= factors; ++size) {
     for (uint32_t chosen = 0; chosen < 1u << factors; ++chosen) {
@@ -81,10 +103,9 @@ std::optional<Simplifier::Blocks> Simplifier::blocks_of(const Poly& p, const Pol
       for (size_t i = 0; i < factors; ++i) {
         if (chosen >> i & 1) count.factors.push_back(content.factors[i]);
       }
-      if (chosen) counts.push_back(count);
-      if (content.coefficient > 1) {
-        count.coefficient = content.coefficient;
-        counts.push_back(std::move(count));
+      for (const int64_t coefficient : coefficients) {
+        count.coefficient = coefficient;
+        if (chosen || coefficient > 1) counts.push_back(count);
       }
     }
   }

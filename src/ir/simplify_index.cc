@@ -428,13 +428,13 @@ bool Simplifier::not_negative(const Poly& p, int depth) {
   }
   if (depth == 0) return false;
   // Put the worst case for a factor in which the sum is linear: variables of loops, innermost
-  // first, then what lies between numbers.
-  for (const bool loops : {true, false}) {
-    if (loops && bounds_.extents_.empty()) continue;
+  // first, then what lies between numbers, then quotients of what lies below an extent.
+  for (const Worst kind : {Worst::loop, Worst::number, Worst::quotient}) {
+    if (kind != Worst::number && bounds_.extents_.empty()) continue;
     for (auto term = p.terms.rbegin(); term != p.terms.rend(); ++term) {
-      if (!loops && term->factors.size() < 2) continue;
+      if (kind == Worst::number && term->factors.size() < 2) continue;
       for (auto factor = term->factors.rbegin(); factor != term->factors.rend(); ++factor) {
-        const auto worst = worst_case(p, *factor, loops);
+        const auto worst = worst_case(p, *factor, kind);
         if (worst) return not_negative(merged(*worst), depth - 1);
       }
     }
@@ -442,14 +442,35 @@ bool Simplifier::not_negative(const Poly& p, int depth) {
   return false;
 }
 
+// `e` is from 0 to this, exclusive, where it is a variable of a loop, or a remainder or quotient of
+// one. Not valid: it is none of them.
+Poly Simplifier::extent_of(const Expr& e) {
+  Poly none;
+  none.valid = false;
+  if (auto* var = as<VarNode>(e)) {
+    const auto known = bounds_.extents_.find(var);
+    return known == bounds_.extents_.end() ? none : poly(known->second);
+  }
+  if (auto* remainder = binary_of(e, BinaryOp::floormod)) {
+    const Poly by = poly(remainder->b);
+    return positive(by) ? by : none;
+  }
+  auto* quotient = binary_of(e, BinaryOp::floordiv);
+  if (!quotient) return none;
+  const Poly whole = extent_of(quotient->a), by = poly(quotient->b);
+  if (!whole.valid || !by.valid || !positive(by)) return none;
+  const Split parts = divide(whole, by);
+  return parts.rest.is_constant() && parts.rest.constant == 0 ? parts.quotient : none;
+}
+
 // The least value of the sum over what `factor` may be, where the sum is linear in it.
-std::optional<Poly> Simplifier::worst_case(const Poly& p, const Expr& factor, bool loops) {
+std::optional<Poly> Simplifier::worst_case(const Poly& p, const Expr& factor, Worst kind) {
   Poly low, high;
-  if (loops) {
-    auto* var = as<VarNode>(factor);
-    auto extent = var ? bounds_.extents_.find(var) : bounds_.extents_.end();
-    if (extent == bounds_.extents_.end()) return {};
-    high = algebra_.add(poly(extent->second), Poly(-1));
+  if (kind != Worst::number) {
+    if ((as<VarNode>(factor) != nullptr) != (kind == Worst::loop)) return {};
+    const Poly extent = extent_of(factor);
+    if (!extent.valid) return {};
+    high = algebra_.add(extent, Poly(-1));
   } else {
     const Range r = ranges_.of(factor);
     if (!finite(r)) return {};

@@ -151,6 +151,8 @@ Stmt Simplifier::let_stmt(const Let& l) {
     const int64_t multiple = ranges_.multiple_of(value);
     bind(l.var.get(), r);
     bounds_.multiples_[l.var.get()] = multiple;
+    if (const Poly extent = extent_of(value); r.low >= 0 && extent.valid && !extent.is_constant())
+      bounds_.extents_[l.var.get()] = finish(extent);
     // Spelled out later, a load might see another value.
     if (!has_load(value)) define(l.var.get(), value);
   }

@@ -545,6 +545,24 @@ TEST(SimplifyOpen, Reshapes) {
             simple(group));
 }
 
+// A cache of keys, repeated for groups of heads, as torch.export writes it: its length is a sum.
+TEST(SimplifyOpen, ReshapesBySums) {
+  const Var past = var("past"), length = var("length"), batch = var("batch");
+  const Var b = var("b"), head = var("head"), row = var("row"), column = var("column");
+  Bounds bounds;
+  for (const Var& n : {past, length, batch}) bounds.set(n.get(), {0, 1 << 20});
+  const Expr all = Expr(past) + length;
+  bounds.set_axis(b.get(), batch);
+  bounds.set_axis(head.get(), index(8));
+  bounds.set_axis(row.get(), index(32));
+  bounds.set_axis(column.get(), all);
+  const auto simple = [&](const Expr& e) { return print(simplify(e, bounds)); };
+  const Expr place = ((Expr(b) * 8 + head) * 32 + row) * all + column;
+  EXPECT_EQ(simple(floordiv(place, all * 32)), "b * 8 + head");
+  EXPECT_EQ(simple(floormod(floordiv(place, all), 32)), "row");
+  EXPECT_EQ(simple(floormod(place, all)), "column");
+}
+
 // torch.export writes (n - 1) // 2 + 1 for a convolution of stride 2; ONNX divides towards 0.
 TEST(SimplifyOpen, ExtentsByTruncatedDivision) {
   const Var h = var("h"), w = var("w"), c = var("c"), r = var("r");
@@ -560,6 +578,39 @@ TEST(SimplifyOpen, ExtentsByTruncatedDivision) {
   bounds.set_axis(r.get(), plane * 16);
   EXPECT_EQ(print(simplify(floordiv(plane * c * 16 + r, plane * 16), bounds)), "c");
   EXPECT_EQ(print(simplify(floordiv(plane * c * 16, plane), bounds)), "c * 16");
+  // A norm over 16 of 128 channels, whose images are twice as high and wide.
+  const Var channel = var("channel"), y = var("y"), x = var("x");
+  const Expr height = half(h) * 2, width = half(w) * 2;
+  bounds.set_axis(channel.get(), index(128));
+  bounds.set_axis(y.get(), height);
+  bounds.set_axis(x.get(), width);
+  bounds.set_axis(r.get(), height * width * 16);
+  const Expr place = (Expr(channel) * height + y) * width + x, group = height * width * 16;
+  const auto simple = [&](const Expr& e) { return print(simplify(e, bounds)); };
+  EXPECT_EQ(simple(floordiv(group, height * width)), "16");
+  EXPECT_EQ(simple(floordiv(place, group)), "channel // 16");
+  EXPECT_EQ(simple(floordiv(floormod(place, group), height * width)), "channel % 16");
+  EXPECT_EQ(simple(floormod(floordiv(floormod(place, group), width), height)), "y");
+  EXPECT_EQ(simple(floormod(floormod(place, group), width)), "x");
+}
+
+// Tiles of 4 x 4 points of an image that they make up lie inside of it.
+TEST(SimplifyOpen, TilesOfWholeImages) {
+  const Var h = var("h"), w = var("w"), item = var("item"), tile = var("tile");
+  Bounds bounds;
+  bounds.set_axis(item.get(), Expr(h) * w * 96);
+  const Buffer out = buffer("out", DType::f32, {index(1)});
+  const Expr row = floordiv(tile, Expr(w) * 2) * 4, channel = floordiv(item, Expr(h) * w * 4);
+  const Stmt stored = store(out, {index(0)}, cast(DType::f32, min(Expr(h) * 8 + 1, row + 5)));
+  const Stmt inside =
+      branch(row + 5 < Expr(h) * 8 + 2 && min(channel, index(23)) == channel, stored);
+  const Stmt body = let(tile, floormod(item, Expr(h) * w * 4), inside);
+  EXPECT_EQ(print(simplify(loop(item, Expr(h) * w * 96, LoopKind::serial, body))),
+            R"(for item in 0..h * w * 96 {
+  let tile: index = item % (h * w * 4)
+  out[0] = f32(tile // (w * 2) * 4 + 5)
+}
+)");
 }
 
 TEST(SimplifyRandom, SimpleStaysSimple) {
