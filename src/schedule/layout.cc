@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/build.h"
+#include "ir/estimate.h"
 #include "ir/rewrite.h"
 #include "ops/states.h"
 #include "schedule/access.h"
@@ -115,6 +116,7 @@ class Chooser {
             break;
           }
           if (in_terms && caps_.has_bytes && packing_.is_read_seldom(stage, *load)) break;
+          if (!in_terms && stands_inside(stage, *load, axis)) break;
           if (is_shared_by_lanes(*load, stage.axes[axis])) {
             points += in_terms ? costs_.still : 0;
             break;
@@ -144,6 +146,25 @@ class Chooser {
         return false;
     }
     return true;
+  }
+
+  // Whether a map reads an element for many points of its open inner axes, as a norm of groups of
+  // channels reads its mean: it is gathered once for all of them. With known extents, such a norm
+  // is one launch over rows (group_stages.h), and channels in lanes would cross its rows.
+  bool stands_inside(const Stage& stage, const ir::Load& load, size_t axis) const {
+    if (stage.kind != StageKind::compute || caps_.group_size > 1 || caps_.texture_memory)
+      return false;
+    int64_t points = 1;
+    bool open = false;
+    for (size_t inner = axis + 1; inner < stage.axes.size(); ++inner) {
+      open |= !ir::as_int(stage.extents[inner]);
+      if (std::ranges::any_of(load.indices, [&](const Expr& index) {
+            return ir::uses(index, stage.axes[inner].get());
+          }))
+        return false;
+      points *= ir::estimate(stage.extents[inner]);
+    }
+    return open && points >= caps_.vector_lanes;
   }
 
   // Whether points along an axis are computed in many ways: a vector would compute each of them.

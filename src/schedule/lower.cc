@@ -230,14 +230,96 @@ Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coord
 
 namespace {
 
-// A tile of rows, or of lanes, along an axis whose extent a run tells. Where it has as many, the
-// last tile starts early enough to end at the end; fewer run in tiles of half as many (rounded up),
-// and so on, at last one by one.
+// A tile of rows, or of lanes, along an axis whose extent only the run knows, has several forms in
+// the kernel, and a run takes one of them. The last tile starts early enough to end at the end.
 struct Rows {
-  Expr enough;  // null: any number is
+  Expr enough;  // the form is for these runs; null: for all others
   Nest nest;
 };
-std::vector<Rows> cut_rows(const Nest& nest) {
+
+// Tiles of `rows` rows.
+Nest with_rows(Nest nest, size_t split, int64_t rows) {
+  nest.splits[split].tail = Tail::shift;
+  nest.splits[split].factors[0] = rows;
+  nest.loop(nest.splits[split].parts[1]).extent = ir::index(rows);
+  return nest;
+}
+
+// The rows are shared out evenly: nine are two tiles of five, not of six. Most runs have whole
+// tiles. The steps of the smaller ones are not unrolled, because that takes time to compile.
+std::vector<Rows> even_rows(const Nest& nest, size_t split) {
+  const Expr extent = nest.loop(nest.splits[split].whole).extent;
+  const Expr tiles = nest.loop(nest.splits[split].parts[0]).extent;
+  std::vector<Rows> forms;
+  for (int64_t rows = nest.splits[split].factors[0]; rows > 0; --rows) {
+    const Expr enough = rows > 1 ? extent > tiles * ir::index(rows - 1) : Expr();
+    Nest& form = forms.emplace_back(enough, with_rows(nest, split, rows)).nest;
+    if (forms.size() == 1) continue;
+    for (Loop& loop : form.loops) {
+      if (loop.reduction && loop.kind == ir::LoopKind::unrolled) loop.kind = ir::LoopKind::serial;
+    }
+  }
+  return forms;
+}
+
+// If the run has fewer lanes than a vector, shorter vectors are used: half as long, and so on.
+std::vector<Rows> shorter_vectors(const Nest& nest, size_t split) {
+  constexpr int64_t least = 4;  // still shorter ones gain little
+  const LoopId lane = nest.splits[split].parts[1];
+  const Expr extent = nest.loop(nest.splits[split].whole).extent;
+  // The lanes as a loop of the one tile that there is: vectors of fewer, or all of them. Values
+  // that several vectors would share are not cached.
+  const auto fewer = [&](int64_t lanes) {
+    Nest made = nest;
+    made.cached.reset();
+    made.splits[split].tail = Tail::exact;
+    made.loop(lane).extent = extent;
+    LoopId outer = lane, inner = lane;
+    if (lanes > 1) {
+      const Loop& whole = nest.loop(lane);
+      const auto add = [&](const char* suffix, Expr count) {
+        Loop& loop = made.loops.emplace_back(whole);
+        loop.name += suffix;
+        loop.var = ir::var(loop.name);
+        loop.extent = std::move(count);
+        return static_cast<LoopId>(made.loops.size() - 1);
+      };
+      outer = add(".tile", ceil_div(extent, lanes));
+      inner = add(".part", ir::index(lanes));
+      made.loop(lane).split = static_cast<int>(made.splits.size());
+      made.splits.push_back({lane, {outer, inner}, {lanes}, Tail::shift, {}});
+    }
+    made.loop(outer).kind = ir::LoopKind::serial;
+    // Where the accumulators start before the lanes, they start before what comes in their place.
+    if (made.accumulators == lane) {
+      const std::vector<LoopId>& order = nest.walks[0].order;
+      const auto next = std::next(std::ranges::find(order, lane));
+      made.accumulators = lanes > 1             ? std::optional(inner)
+                          : next != order.end() ? std::optional(*next)
+                                                : std::nullopt;
+    }
+    for (Walk& walk : made.walks) {
+      const auto at = std::ranges::find(walk.order, lane);
+      if (lanes > 1) {
+        *at = inner;
+      } else {
+        walk.order.erase(at);
+      }
+      const auto grid = std::ranges::find_if(
+          walk.order, [&](LoopId id) { return !is_bound(made.loop(id).kind); });
+      walk.order.insert(grid, outer);
+    }
+    return made;
+  };
+  const int64_t all = nest.splits[split].factors[0];
+  std::vector<Rows> forms{{extent >= ir::index(all), with_rows(nest, split, all)}};
+  for (int64_t lanes = (all + 1) / 2; lanes >= least; lanes = (lanes + 1) / 2)
+    forms.push_back({extent >= ir::index(lanes), fewer(lanes)});
+  forms.push_back({{}, fewer(1)});
+  return forms;
+}
+
+std::vector<Rows> forms_of_rows(const Nest& nest) {
   const auto of = [&](ir::LoopKind kind) {
     return std::ranges::find_if(nest.splits, [&](const Split& split) {
       return split.tail == Tail::clamp && split.parts.size() == 2 &&
@@ -255,61 +337,8 @@ std::vector<Rows> cut_rows(const Nest& nest) {
   if (found == nest.splits.end() || !nest.accumulators ||
       !std::ranges::all_of(nest.leaves(found->parts[0]), around))
     return {};
-  const auto place = static_cast<size_t>(found - nest.splits.begin());
-  const LoopId row = found->parts[1];
-  const Expr extent = nest.loop(found->whole).extent;
-  // The rows as a loop of the one tile that there is: all of them, or tiles of them. What several
-  // tiles would share is not cached.
-  const auto fewer = [&](int64_t rows) {
-    Nest made = nest;
-    made.cached.reset();
-    made.splits[place].tail = Tail::exact;
-    made.loop(row).extent = extent;
-    LoopId outer = row, inner = row;
-    if (rows > 1) {
-      const Loop& whole = nest.loop(row);
-      const auto add = [&](const char* suffix, Expr count) {
-        Loop& loop = made.loops.emplace_back(whole);
-        loop.name += suffix;
-        loop.var = ir::var(loop.name);
-        loop.extent = std::move(count);
-        return static_cast<LoopId>(made.loops.size() - 1);
-      };
-      outer = add(".tile", ceil_div(extent, rows));
-      inner = add(".part", ir::index(rows));
-      made.loop(row).split = static_cast<int>(made.splits.size());
-      made.splits.push_back({row, {outer, inner}, {rows}, Tail::shift, {}});
-    }
-    made.loop(outer).kind = ir::LoopKind::serial;
-    // Where the accumulators start before the rows, they start before what comes in their place.
-    if (made.accumulators == row) {
-      const std::vector<LoopId>& order = nest.walks[0].order;
-      const auto next = std::next(std::ranges::find(order, row));
-      made.accumulators = rows > 1              ? std::optional(inner)
-                          : next != order.end() ? std::optional(*next)
-                                                : std::nullopt;
-    }
-    for (Walk& walk : made.walks) {
-      const auto at = std::ranges::find(walk.order, row);
-      if (rows > 1) {
-        *at = inner;
-      } else {
-        walk.order.erase(at);
-      }
-      const auto grid = std::ranges::find_if(
-          walk.order, [&](LoopId id) { return !is_bound(made.loop(id).kind); });
-      walk.order.insert(grid, outer);
-    }
-    return made;
-  };
-  const int64_t rows = found->factors[0];
-  std::vector<Rows> cut{{extent >= ir::index(rows), nest}};
-  cut[0].nest.splits[place].tail = Tail::shift;
-  const int64_t least = lanes ? 4 : 2;  // in shorter vectors little is gained
-  for (int64_t part = (rows + 1) / 2; part >= least; part = (part + 1) / 2)
-    cut.push_back({extent >= ir::index(part), fewer(part)});
-  cut.push_back({{}, fewer(1)});
-  return cut;
+  const auto split = static_cast<size_t>(found - nest.splits.begin());
+  return lanes ? shorter_vectors(nest, split) : even_rows(nest, split);
 }
 
 }  // namespace
@@ -327,9 +356,9 @@ Result<ir::Kernel> lower(const Schedule& schedule) {
   const Destination memory{stage.output, coordinates.of(nest.axes), {}, {}};
   const bool cuts =
       schedule.capabilities().group_size == 1 && stage.output->layout.memory != ir::Memory::texture;
-  if (const auto cut = cuts ? cut_rows(nest) : std::vector<Rows>{}; !cut.empty()) {
+  if (const auto forms = cuts ? forms_of_rows(nest) : std::vector<Rows>{}; !forms.empty()) {
     Stmt rows;
-    for (const Rows& one : std::views::reverse(cut)) {
+    for (const Rows& one : std::views::reverse(forms)) {
       Coordinates places(one.nest);
       const Destination made{stage.output, places.of(one.nest.axes), {}, {}};
       Stmt part = inside_invocation(stage, one.nest, places, made);

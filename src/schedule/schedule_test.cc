@@ -147,6 +147,42 @@ TEST(Layouts, PackedConstantsShareWords) {
   }
 }
 
+// A norm over groups of four channels of an open image lies as the convolution before it.
+TEST(Layouts, NormsOfGroupsKeepChannelsInLanes) {
+  const Capabilities caps = capabilities_of(TargetKind::cpu);
+  const Var h = ir::var("h"), w = ir::var("w");
+  const std::vector<Expr> shape{index(1), index(32), h, w};
+  const auto image = [&](const char* name) { return ir::buffer(name, DType::f32, shape); };
+  const Buffer in = image("in"), sums = image("sums"), norm = image("norm"), out = image("out");
+  const Buffer weights = ir::buffer("weights", DType::f32, {index(32), index(32)});
+  const std::vector<Expr> groups{index(1), index(8)};
+  const Buffer means = ir::buffer("means", DType::f32, groups);
+  const Buffer scales = ir::buffer("scales", DType::f32, groups);
+  const Var n = ir::var("n"), c = ir::var("c"), y = ir::var("y"), x = ir::var("x");
+  const Var k = ir::var("k");
+  const auto map = [&](const Buffer& output, const Expr& result) {
+    Stage stage;
+    stage.output = output;
+    stage.axes = {n, c, y, x};
+    stage.extents = shape;
+    stage.result = result;
+    return stage;
+  };
+  const Expr group = ir::floordiv(c, 4);
+  const Expr centred = ir::load(sums, {n, c, y, x}) - ir::load(means, {n, group});
+  ops::Program stages{
+      sum_over(sums, {n, c, y, x}, k, 32, ir::load(in, {n, k, y, x}) * ir::load(weights, {c, k})),
+      map(norm, centred * ir::load(scales, {n, group})), map(out, ir::load(norm, {n, c, y, x}))};
+  std::vector<std::pair<Buffer, Buffer>> replaced;
+  choose_layouts(stages, {{in.get(), means.get(), scales.get()}, {out.get()}, {weights.get()}},
+                 caps, replaced);
+  const auto channels_in_lanes = [&](size_t from_end) {
+    return vector_dim(stages[stages.size() - from_end].output()->layout, 4) == 1;
+  };
+  EXPECT_TRUE(channels_in_lanes(3));
+  EXPECT_TRUE(channels_in_lanes(2));
+}
+
 // A row times a matrix: several sums at a time, whose weights lie in one stream.
 // A long reduction gains more by another axis than the copy behind it costs, a short one does not.
 TEST(Layouts, ShortReductionsThatLeaveTheModelAreNotCopied) {

@@ -164,14 +164,18 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   int64_t best_extent = 1;
   for (int i = static_cast<int>(stage.axes.size()) - 1; i >= 0; --i) {
     if (i == tiling.vector_axis) continue;
-    const int64_t extent = extent_or(stage.extents[static_cast<size_t>(i)], 64);
-    if (extent < 2 || !reuses(terms, stage.axes[static_cast<size_t>(i)])) continue;
+    if (extent_or(stage.extents[static_cast<size_t>(i)], 2) < 2 ||
+        !reuses(terms, stage.axes[static_cast<size_t>(i)]))
+      continue;
+    const int64_t extent = extent_at(stage, i);
     if (tiling.row_axis < 0 || (best_extent < 4 && extent > best_extent)) {
       tiling.row_axis = i;
       best_extent = extent;
     }
   }
   if (tiling.row_axis < 0) return;
+  const bool open = !ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
+  if (open) best_extent = 64;  // a batch may be large, although it is likely to be 1
   const int64_t blocks =
       tiling.vector_axis < 0
           ? 1
@@ -184,7 +188,6 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   int64_t others = 1;
   for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i)
     others *= i == tiling.row_axis || i == tiling.vector_axis ? 1 : extent_at(stage, i);
-  const bool open = !ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
   const bool products = stage.values[0]->kind == ir::NodeKind::Dot && caps.product_rows > 0;
   const int max_rows = products ? caps.product_rows : caps.tile_rows;
   const Tile single = best_tile(best_extent, open, blocks, others, max_vectors, max_rows, caps);
