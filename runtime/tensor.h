@@ -33,6 +33,6 @@ inline TensorView view_of(const HostTensor& tensor) {
   return {tensor.dtype, tensor.shape, tensor.bytes, tensor.strings};
 }
 
-std::string shape_text(std::span<const int64_t> shape);  // "[1, 3, 224, 224]"
+std::string shape_text(std::span<const int64_t> shape);  // "[?, 3, 224, 224]"; ?: open
 
 }  // namespace gossamer::runtime

@@ -146,6 +146,8 @@ function packages() {
   run(['compile', file, '--target', 'wasm,webgl', '--emit', 'package', '-o', site]);
   const words = ['several targets: wasm, webgl', path.join(site, 'wasm'), path.join(site, 'webgl')];
   tally.record('run of several packages', judge(run(['run', site]), 1, words));
+  tally.record('bench of several packages', judge(run(['bench', site]), 1, words));
+  tally.record('bench of a package for another target', judge(run(['bench', site, '--target', 'cpu']), 1, words));
   tally.record('run of a model that is called a package', judge(run(['run', inside]), 1, ['no manifest.json', 'gossamer compile']));
   // With --target it is that one: the inputs are what is missing.
   const {stderr} = run(['run', site, '--target', 'webgl']);

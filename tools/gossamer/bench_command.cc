@@ -17,6 +17,7 @@
 #include "gossamer/web_harness.h"
 #include "runtime/manifest.h"
 #include "runtime/model.h"
+#include "runtime/package_folder.h"
 
 namespace gossamer::command {
 namespace {
@@ -64,8 +65,15 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
       return fail_at(options.model, "is compiled, with the options that were given then",
                      cat("leave ", options.compile_option, " out, or give the ONNX file"));
     found.folder = options.model;
-    std::error_code error;
-    if (!fs::exists(found.folder / "manifest.json", error)) found.folder /= options.target;
+    const auto is_package = [](const fs::path& folder) {
+      std::error_code error;
+      return fs::exists(folder / "manifest.json", error);
+    };
+    if (!is_package(found.folder) && !options.target.empty() &&
+        is_package(found.folder / options.target))
+      found.folder /= options.target;
+    if (!is_package(found.folder))
+      return std::unexpected(runtime::open_package(found.folder.string()).error());
   } else {
     GS_ASSIGN(const Bytes model, read_file(options.model));
     const auto external = external_files(fs::path(options.model).parent_path());

@@ -256,13 +256,6 @@ Result<NamedTensor> read_tensor_file(const std::filesystem::path& path) {
   return tensor;
 }
 
-std::string shape_text(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (size_t axis = 0; axis < shape.size(); ++axis)
-    text += cat(axis ? ", " : "", static_cast<long long>(shape[axis]));
-  return text + "]";
-}
-
 double element(const ops::TensorData& tensor, int64_t at) {
   const auto size = static_cast<size_t>(ir::byte_size(tensor.dtype));
   return ir::read_scalar(tensor.dtype, &tensor.bytes[static_cast<size_t>(at) * size]).as_double();

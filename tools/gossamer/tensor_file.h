@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "onnx/proto.h"
 #include "ops/opdef.h"
+#include "runtime/tensor.h"
 
 namespace gossamer::command {
 
@@ -31,7 +32,8 @@ std::string write_json_strings(const ops::TensorData& tensor);
 // By the file's extension; errors name the file.
 Result<NamedTensor> read_tensor_file(const std::filesystem::path& path);
 
-std::string shape_text(std::span<const int64_t> shape);  // "[1, 3, 224, 224]"
+using runtime::shape_text;
+
 // Element `at` as a number (integers beyond 2^53 lose digits).
 double element(const ops::TensorData& tensor, int64_t at);
 

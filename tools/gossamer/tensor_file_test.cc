@@ -13,6 +13,10 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
+TEST(TensorFile, OpenDimensionsAreQuestionMarks) {
+  EXPECT_EQ(shape_text(std::vector<int64_t>{-1, 4}), "[?, 4]");
+}
+
 TEST(TensorFile, NpyRoundTrip) {
   for (const ops::TensorData& tensor :
        {ops::floats({2, 3}, {1, 2, 3, 4, 5, 6}), ops::int64s({3}, {-1, 0, int64_t{1} << 60}),
