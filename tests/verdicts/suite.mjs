@@ -135,6 +135,13 @@ async function identities() {
   const before = linesOf('cpu').length;
   expectRun('another compiler that makes the same packages', await test(), []);
   tally.record('another compiler has keys of its own', same(linesOf('cpu').length - before, NAMES.length));
+  describe((one) => Object.assign(one, {compiler: 'third', machine_code: 'other'}));
+  expectRun('other machine code of the same input of LLVM', await test(), NAMES);
+  describe((one) => Object.assign(one, {compiler: 'fourth', machine_code: ''}));
+  expectRun('by machine code where nothing describes what makes it', await test(), NAMES);
+  describe((one) => Object.assign(one, {compiler: 'fifth', machine_code: ''}));
+  expectRun('another compiler that makes the same machine code', await test(), []);
+  describe((one) => (one.compiler = 'other'));
   const compiled = 'another compiler that makes another package of one model';
   write('Sin', {operator: 'Cos', expected: inputs.map(Math.cos)});
   expectRun(compiled, await test(), ['Sin']);

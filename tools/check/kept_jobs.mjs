@@ -1,10 +1,10 @@
 // Jobs of `make test` whose inputs are the same as when they passed are not run again. The inputs of a job are the programs
 // that it tests, the files of the repository that it may read and that are not compiled into a program, and the machine.
-import {execFileSync, spawnSync} from 'node:child_process';
-import {existsSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
-import os from 'node:os';
+import {execFileSync} from 'node:child_process';
+import {existsSync, readFileSync, readdirSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {shared} from '../../tests/shared.mjs';
+import {codeOf} from './code.mjs';
 import {readFiles} from './read_files.mjs';
 import {root} from './repository.mjs';
 import {hashOf, machine} from './verdicts.mjs';
@@ -25,17 +25,6 @@ export const USED = {
 
 /** Whether the bundle of a test of the npm workspaces uses the compiler; its pages may be bundled when it runs. */
 const usesCompiler = (bundle) => /compiler(\/dist|\.wasm)|build\/gossamer|\/dist\/|examples\/build/.test(readFileSync(bundle, 'utf8'));
-
-/** The bytes of a program without what differs although the code is the same: debug information and the number of the build. */
-export function codeOf(program) {
-  const to = path.join(os.tmpdir(), `gossamer-code-${process.pid}`);
-  try {
-    const {status} = spawnSync('objcopy', ['--strip-debug', '--remove-section=.note.gnu.build-id', program, to]);
-    return readFileSync(status === 0 ? to : program);
-  } finally {
-    rmSync(to, {force: true});
-  }
-}
 
 const filesIn = (folder, pattern) =>
   (existsSync(folder) ? readdirSync(folder, {withFileTypes: true}) : []).filter((entry) => entry.isFile() && pattern.test(entry.name)).map(({name}) => path.join(folder, name)).sort();

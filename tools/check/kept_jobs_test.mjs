@@ -4,7 +4,8 @@ import {mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync
 import {tmpdir} from 'node:os';
 import path from 'node:path';
 import {after, test} from 'node:test';
-import {codeOf, isCompiled, jobKeys, keptJobs, USED} from './kept_jobs.mjs';
+import {codeOf} from './code.mjs';
+import {isCompiled, jobKeys, keptJobs, USED} from './kept_jobs.mjs';
 import {root} from './repository.mjs';
 
 const work = mkdtempSync(path.join(tmpdir(), 'gossamer-kept-'));

@@ -8,6 +8,7 @@ import {existsSync, mkdirSync, readFileSync, readdirSync, realpathSync, renameSy
 import os from 'node:os';
 import path from 'node:path';
 import {pathToFileURL} from 'node:url';
+import {codeOf} from './code.mjs';
 import {root} from './repository.mjs';
 
 // Variables that choose other programs and libraries than those that are hashed here.
@@ -157,6 +158,14 @@ function objectOf(build, source) {
   return unit ? `${unit}.o` : path.join(folder, `tools/gossamer/${source}.o`);
 }
 
+// What makes machine code of LLVM's input: LLVM and a linker, and what drives them. A change of the layers before leaves it as it is.
+function machineCode(build, {packages}) {
+  const archives = ['compiler', 'codegen', 'codegen_llvm'].map((name) => path.join(build, `libgossamer_${name}.a`));
+  if (!archives.every((file) => existsSync(file))) return undefined;
+  const linkers = ['lld-19', 'lld', 'binutils', 'gcc'].map((name) => packages.get(name)?.version ?? '');
+  return {files: archives, hash: hashOf(linkers, ...archives.map(codeOf))};
+}
+
 /** What identity.json holds for a build folder; undefined where that cannot be said. */
 export async function identityOf(build) {
   const program = path.join(build, 'gossamer');
@@ -181,12 +190,14 @@ export async function identityOf(build) {
   const browsers = ['chromium', 'firefox'].filter((name) => !process.env[`GOSSAMER_${name.toUpperCase()}`]);
   const compiler = closureOf(PACKAGES.compiler, installed);
   if (!compiler) return undefined;
+  const code = machineCode(build, installed);
   return {
     program: realpathSync(program),
     compiler: hashOf(readFileSync(program), compiler, here),
+    machine_code: code ? hashOf(code.hash, compiler, here) : '',
     judge: hashOf(...objects.map((file) => readFileSync(file))),
     environment: Object.fromEntries(VARIABLES.map((name) => [name, process.env[name] ?? ''])),
-    files: states([realpathSync(program), '/var/lib/dpkg/status']),
+    files: states([realpathSync(program), '/var/lib/dpkg/status', ...(code?.files ?? [])]),
     native: part(runtime, ['cpu', 'c', 'interp', 'opencl', 'opengl', 'native_webgl', 'native_webgpu', 'native_wasm'],
       (name) => (name.startsWith('native_') ? engines : name === 'c' ? versionOf('cc') : [])),
     web: part(await web(), browsers),

@@ -68,6 +68,8 @@ test('a build has one identity, which changes with what it is made of', {skip: !
   assert.equal(identity.program, path.join(build, 'gossamer'));
   assert.equal(identity.files[identity.program], stateOf(identity.program));
   assert.equal(statSync(identity.program).size, Number(identity.files[identity.program].split(' ')[0]));
+  assert.match(identity.machine_code, /^[0-9a-f]{64}$/);
+  assert.ok(Object.keys(identity.files).some((file) => file.endsWith('libgossamer_codegen_llvm.a')));
   const {cpu, opencl} = identity.native.devices;
   assert.match(cpu, /^[0-9a-f]{64}$/);
   assert.notEqual(cpu, opencl);

@@ -18,9 +18,10 @@ Result<CompiledOnce> CompiledOnce::create(const std::vector<TestCase>& cases) {
 }
 
 Result<package::Files> CompiledOnce::files(
-    const TestCase& test, const std::function<Result<package::Files>()>& compile) const {
+    const TestCase& test, std::string_view form,
+    const std::function<Result<package::Files>()>& compile) const {
   if (!shared_.contains(test.model)) return compile();
-  const std::string name = test.model.string();
+  const std::string name = cat(test.model.string(), "\n", form);
   const fs::path folder = folder_.path() / package::content_hash(std::as_bytes(std::span(name)));
   if (fs::exists(folder)) return read_package(folder);
   GS_ASSIGN(package::Files files, compile());

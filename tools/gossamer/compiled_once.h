@@ -15,8 +15,9 @@ class CompiledOnce {
  public:
   static Result<CompiledOnce> create(const std::vector<TestCase>& cases);
 
-  // What `compile` makes of the model of a case with nothing known of its inputs. Errors: its own.
-  Result<package::Files> files(const TestCase& test,
+  // What `compile` makes of the model of a case with nothing known of its inputs, in one of several
+  // forms. Errors: its own.
+  Result<package::Files> files(const TestCase& test, std::string_view form,
                                const std::function<Result<package::Files>()>& compile) const;
 
  private:

@@ -148,20 +148,27 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
         GS_ASSIGN(model, make_runner(target, content.model, chosen));
         return {};
       }
-      const auto compile = [&] { return compile_native(target, content.model, chosen); };
-      GS_ASSIGN(const package::Files files,
-                names_of(known).empty() ? once.files(test, compile) : compile());
-      if (!kept) {
-        GS_ASSIGN(model, load_native_runner(files, chosen));
-        return {};
+      const auto files_of = [&](compiler::CodeForm code) {
+        const auto compile = [&] { return compile_native(target, content.model, chosen, code); };
+        const bool finished = code == compiler::CodeForm::finished;
+        return names_of(known).empty() ? once.files(test, finished ? "" : "bitcode", compile)
+                                       : compile();
+      };
+      const auto is_kept = [&](const package::Files& files) {
+        std::string key = kept->package_key(files, feeds, content, traits);
+        auto found = kept->find(key, test.name);
+        if (found) verdict = *std::move(found);
+        verdict.package_key = std::move(key);
+        return found.has_value();
+      };
+      const bool takes_bitcode = kept && kept->takes_bitcode();
+      if (takes_bitcode) {
+        GS_ASSIGN(const package::Files bitcode, files_of(compiler::CodeForm::bitcode));
+        if (is_kept(bitcode)) return {};
       }
-      std::string key = kept->package_key(files, feeds, content, traits);
-      if (auto found = kept->find(key, test.name)) {
-        verdict = *std::move(found);
-      } else {
-        GS_ASSIGN(model, load_native_runner(files, chosen));
-      }
-      verdict.package_key = std::move(key);
+      GS_ASSIGN(const package::Files files, files_of(compiler::CodeForm::finished));
+      if (kept && !takes_bitcode && is_kept(files)) return {};
+      GS_ASSIGN(model, load_native_runner(files, chosen));
       return {};
     };
     const auto make_and_run = [&](const onnx::Known& known) -> Result<> {

@@ -88,7 +88,7 @@ std::string changed(const JsonValue& identity, const JsonValue& part) {
 }
 
 struct Identity {
-  std::string compiler, judge, device;  // hashes
+  std::string compiler, judge, device, machine_code;  // hashes
 };
 
 Result<Identity> read_identity(const fs::path& folder, const std::string& device) {
@@ -109,7 +109,7 @@ Result<Identity> read_identity(const fs::path& folder, const std::string& device
     if (const std::string what = changed(document, *part); !what.empty())
       return fail_at(path.string(), cat("was written before ", what, " changed"), hint);
     Identity identity{text_field(document, "compiler"), text_field(document, "judge"),
-                      text_field(*devices, device.c_str())};
+                      text_field(*devices, device.c_str()), text_field(document, "machine_code")};
     if (identity.compiler.empty() || identity.judge.empty())
       return fail_at(path.string(), "lacks the hashes of the compiler and the judge", hint);
     return identity;
@@ -123,12 +123,19 @@ Result<std::unique_ptr<KeptVerdicts>> KeptVerdicts::open(const fs::path& folder,
                                                          TestSetting setting) {
   GS_ASSIGN(const Identity identity, read_identity(folder, setting.device));
   GS_ASSIGN(VerdictStore store, VerdictStore::open(folder, setting.place));
-  KeyBuilder run, files;
+  const bool takes_bitcode = setting.device == "cpu" && !identity.machine_code.empty();
+  KeyBuilder run, files, package;
   for (const std::string& text :
        {identity.judge, identity.device, setting.place, setting.run, environment()})
     run.add(text);
   for (const std::string& text : {run.key(), identity.compiler, setting.compile}) files.add(text);
-  return std::unique_ptr<KeptVerdicts>(new KeptVerdicts(files.key(), run.key(), std::move(store)));
+  package.add(run.key());
+  // What makes machine code of bitcode, and for which processor.
+  if (takes_bitcode) {
+    for (const std::string& text : {identity.machine_code, setting.compile}) package.add(text);
+  }
+  return std::unique_ptr<KeptVerdicts>(
+      new KeptVerdicts(files.key(), package.key(), takes_bitcode, std::move(store)));
 }
 
 std::string KeptVerdicts::files_key(const TestCase& test) const {

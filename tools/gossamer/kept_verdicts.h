@@ -29,6 +29,10 @@ class KeptVerdicts {
 
   // "" where the files cannot be read, which their case will report.
   std::string files_key(const TestCase& test) const;
+  // Whether packages of this device are known by LLVM's input, which is made in much less time than
+  // machine code: `files` of package_key() are then of compiler::CodeForm::bitcode.
+  bool takes_bitcode() const { return takes_bitcode_; }
+
   // Arguments as of add_run.
   std::string package_key(const package::Files& files, std::span<const ops::TensorData> feeds,
                           const CaseContent& content, const ModelTraits& traits) const;
@@ -39,12 +43,14 @@ class KeptVerdicts {
   void keep(const std::string& files_key, const Verdict& verdict);
 
  private:
-  KeptVerdicts(std::string by_files, std::string by_package, VerdictStore store)
+  KeptVerdicts(std::string by_files, std::string by_package, bool takes_bitcode, VerdictStore store)
       : by_files_(std::move(by_files)),
         by_package_(std::move(by_package)),
+        takes_bitcode_(takes_bitcode),
         store_(std::move(store)) {}
 
   std::string by_files_, by_package_;  // what keys of either kind begin with
+  bool takes_bitcode_;
   VerdictStore store_;
 };
 

@@ -80,9 +80,10 @@ Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& 
 }
 
 Result<package::Files> compile_native(const std::string& target, const ModelFile& model,
-                                      const RunnerOptions& options) {
+                                      const RunnerOptions& options, compiler::CodeForm code) {
   compiler::Options compile;
   compile.target = target;
+  compile.code = code;
   compile.cpu = options.cpu;
   compile.native_side = true;
   compile.f16 = options.f16;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "compiler/compile.h"
 #include "gossamer/model_file.h"
 #include "graph/graph.h"
 #include "onnx/known.h"
@@ -73,7 +74,8 @@ Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& 
                                                    const RunnerOptions& options);
 // The two halves of make_native_runner.
 Result<package::Files> compile_native(const std::string& target, const ModelFile& model,
-                                      const RunnerOptions& options);
+                                      const RunnerOptions& options,
+                                      compiler::CodeForm code = compiler::CodeForm::finished);
 Result<std::unique_ptr<Runner>> load_native_runner(const package::Files& files,
                                                    const RunnerOptions& options);
 
