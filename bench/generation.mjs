@@ -1,10 +1,10 @@
 // Generation of text by a language model on WebGPU in Chromium, Gossamer and onnxruntime-web in turns: load, bytes of GPU buffers, prompts until
 // the last row of the logits is read, tokens, calls a token, and the GPU's time by kernel.
 //
-//   node bench/generation.mjs --package FOLDER --model FOLDER [--prompts 16,64,256,1024] [--tokens 32] [--again 3] [--rows 1024]
+//   node bench/generation.mjs --package FOLDER --model FOLDER [--prompts 16,64,256,1024] [--tokens 32] [--chained 256] [--again 3] [--rows 1024]
 //       [--rounds 1] [--no-cache] [--profile 1024] [--parties gossamer,onnxruntime] [--peers node_modules] [--browser-path PATH] [--browser-args "..."] [--out FILE]
 //
-// --package: of `gossamer compile --target webgpu --state`; --model: a folder with model.onnx, and model.onnx_data where weights are outside.
+// --package: of `gossamer compile --target webgpu --state`, with --generate for chained tokens; --model: a folder with model.onnx, and model.onnx_data where weights are outside.
 import {existsSync, writeFileSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {parseArgs} from 'node:util';
@@ -16,6 +16,7 @@ const {values: given} = parseArgs({args: commandWords(), options: {
   package: {type: 'string'}, model: {type: 'string'},
   prompts: {type: 'string', default: '16,64,256,1024'},
   tokens: {type: 'string', default: '32'},
+  chained: {type: 'string', default: '256'}, // tokens of generate(), where the package has it
   again: {type: 'string', default: '3'}, // prompts after the first
   rows: {type: 'string', default: '1024'}, // of the caches
   rounds: {type: 'string', default: '1'},
@@ -36,7 +37,7 @@ async function turn(name) {
   const result = new Promise((resolve) => (ended = resolve));
   const job = {
     party: name, packages: 'package', model: 'model', external: existsSync(join(given.model, 'model.onnx_data')), rows: Number(given.rows), cache: given['no-cache'] ? false : undefined,
-    prompts: numbers(given.prompts), tokens: Number(given.tokens), again: Number(given.again), profile: numbers(given.profile),
+    prompts: numbers(given.prompts), tokens: Number(given.tokens), chained: Number(given.chained), again: Number(given.again), profile: numbers(given.profile),
   };
   const server = await serve(folders, {
     '/job': async () => job,

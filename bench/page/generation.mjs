@@ -24,6 +24,7 @@ async function openGossamer({packages, rows, cache}) {
   return {
     load_ms, adapter, phases,
     reset: () => model.state.reset(),
+    generate: model.outputs.some(({name}) => name === 'next_ids') ? (prompt, options) => model.generate(prompt, options) : undefined,
     async step(new_ids, length) {
       const feeds = {[ids]: tensor(new_ids, [1, new_ids.length]), [mask]: tensor(ones(length), [1, length])};
       if (new_ids.length === 1) return (await model.run(feeds))[logits].data();
@@ -84,6 +85,27 @@ async function openOnnxRuntime({model, external}) {
   };
 }
 
+/** Of generate(), after tokens that fill what is kept. */
+const CHAINS = {'each read': {ahead: 0}, chained: {}, '32 ahead': {ahead: 32}, 'chained, drawn': {temperature: 0.8, topK: 40, topP: 0.9, seed: 1}};
+const EARLY = 16;
+
+/** Milliseconds a token of generate(), by how it is called. */
+async function chained(party, prompt, tokens) {
+  const result = {};
+  for (const [name, options] of Object.entries(CHAINS)) {
+    let [count, begin, before] = [0, 0, undefined];
+    for await (const _ of party.generate(prompt, {...options, maxTokens: EARLY + tokens})) {
+      if (++count !== EARLY) continue;
+      begin = performance.now();
+      before = calls();
+    }
+    const now = calls();
+    const made = Object.fromEntries(Object.entries(now).map(([what, number]) => [what, (number - before[what]) / tokens]));
+    result[name] = {ms: (performance.now() - begin) / tokens, made};
+  }
+  return result;
+}
+
 const largest = (row) => row.reduce((best, value, at) => (value > row[best] ? at : best), 0);
 
 function byKernel(launches) {
@@ -131,7 +153,8 @@ async function measure(job, party) {
     for (let turn = 0; turn < job.again; ++turn) again.push(await timed(() => prompt(many)));
     result.prompts[many] = {first, again: again.length > 0 ? median(again) : undefined, ids, head, all: again};
     result.tokens[many] = times.length > 0 ? {first: times[0], second: times[1], median: median(times), fast: Math.min(...times)} : undefined;
-    await post('/progress', {party: job.party, many, ...result.prompts[many], token: result.tokens[many]});
+    if (party.generate) (result.chained ??= {})[many] = await chained(party, promptOf(many), job.chained);
+    await post('/progress', {party: job.party, many, ...result.prompts[many], token: result.tokens[many], chained: result.chained?.[many]});
   }
   await prompt(job.prompts[0]);
   await token();

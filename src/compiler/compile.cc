@@ -11,6 +11,7 @@
 #include "graph/append_rows.h"
 #include "graph/fuse.h"
 #include "graph/join_products.h"
+#include "graph/narrow_rows.h"
 #include "graph/place_on_side.h"
 #include "graph/stage_graph.h"
 #include "ir/scalar.h"
@@ -151,6 +152,8 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   graph::fold_constants(stages);
   graph::merge_duplicates(stages);
   graph::drop_dead(stages);
+  // No token is chosen by other rows of logits than the last.
+  if (options.generate) graph::narrow_rows(stages);
   progress("fuse", 0.1);
   const int max_buffers = caps.texture_memory ? caps.max_textures : caps.max_storage_buffers;
   graph::FuseOptions fuse{.max_buffers = max_buffers};

@@ -32,28 +32,26 @@ class Sampling {
     }
     const ValueId rows = *all;
     graph_.values[rows].name = "logits.rows";
-    const ValueId last = value("logits.last", DType::i64);
-    graph_.values[last].constant = source_of(ops::int64s({1}, {-1}));
     const ValueId logits = value("logits", DType::f32);
-    node("", "Gather", {rows, last}, {logits}, {{"axis", int64_t{1}}});
     std::ranges::replace(graph_.outputs, rows, logits);
 
     const ValueId counts = value("past_token_counts", DType::i32);
     const Expr batch = graph_.values[*ids].shape[0];
-    input(counts, {batch, dim("sampling.counts", 1)});
+    input(counts, {batch, dim("sampling.counts", 1, ir::default_estimate)});
     const ValueId temperature = value("sampling.temperature", DType::f32);
-    input(temperature, {dim("sampling.sampled", 0)}, ops::floats({0}, {}));
+    input(temperature, {dim("sampling.sampled", 0, 1)}, ops::floats({0}, {}));
     const ValueId seed = value("sampling.seed", DType::i32);
     input(seed, {ir::index(2)}, ops::int32s({2}, {0, 0}));
     const ValueId filters = value("sampling.filters", DType::f32);
-    input(filters, {dim("sampling.filtered", 0), ir::index(3)}, ops::floats({0, 3}, {}));
+    input(filters, {dim("sampling.filtered", 0, 1), ir::index(3)}, ops::floats({0, 3}, {}));
     const ValueId penalties = value("sampling.penalties", DType::f32);
     input(penalties, {ir::index(3)}, ops::floats({3}, {1, 0, 0}));
 
     const ValueId next = value("next_ids", DType::i64);
     const ValueId present = value("present_token_counts", DType::i32);
     node("ai.gossamer", "SampleToken",
-         {logits, *ids, counts, *past, temperature, seed, filters, penalties}, {next, present}, {});
+         {rows, *ids, counts, *past, temperature, seed, filters, penalties},
+         {next, present, logits}, {});
     graph_.outputs.push_back(next);
     graph_.outputs.push_back(present);
     return {};
@@ -74,9 +72,9 @@ class Sampling {
     return graph_.add_value(std::move(made));
   }
 
-  // A dimension of the input that is added next.
-  Expr dim(const std::string& name, int axis) {
-    const ir::Var var = ir::var(name);
+  // A dimension of the input that is added next: 0, or what it is where something is asked for.
+  Expr dim(const std::string& name, int axis, int64_t asked) {
+    const ir::Var var = ir::dimension(name, asked);
     graph_.dims.push_back({var, static_cast<int>(graph_.inputs.size()), axis});
     return var;
   }

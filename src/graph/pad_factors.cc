@@ -124,7 +124,7 @@ class Padding {
   std::vector<bool> covered_;
 };
 
-bool is_load(const Expr& factor) {
+bool is_factor_load(const Expr& factor) {
   const auto* cast = ir::as<ir::Cast>(factor);
   return (cast ? cast->a : factor)->kind == ir::NodeKind::Load;
 }
@@ -135,7 +135,8 @@ std::optional<Expr> padded_product(ops::Builder& builder, const std::string& nam
                                    const Expr& product, const std::vector<Expr>& guards,
                                    const ir::Bounds& bounds) {
   const auto* node = ir::as<ir::Binary>(product);
-  if (!node || node->op != ir::BinaryOp::mul || !is_load(node->a) || !is_load(node->b))
+  if (!node || node->op != ir::BinaryOp::mul || !is_factor_load(node->a) ||
+      !is_factor_load(node->b))
     return std::nullopt;
   const size_t stages = builder.program.size();
   Padding padding(builder, name, guards, bounds);

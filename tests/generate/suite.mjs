@@ -1,5 +1,5 @@
 // generate() of run times: tokens are those of a loop of runs whose logits are read, draws have the distribution that filters say, and ends
-// leave the state as it should be. On wasm in Node and on webgpu in Chromium.
+// leave the state as it should be. On wasm in Node, and on webgpu and webgl in Chromium.
 //
 //   node tests/generate/suite.mjs
 import {spawnSync} from 'node:child_process';
@@ -58,14 +58,14 @@ const plain = await open(compile('small', 'wasm'));
 tally.record('a package without the choice of tokens', await textOf(plain, {}).then((text) => `it gave ${text}`, ({message}) => (/compile the model with `generate`/.test(message) ? undefined : message)));
 plain.dispose();
 
-compile('speaker', 'webgpu', '--generate');
+for (const target of ['webgpu', 'webgl']) compile('speaker', target, '--generate');
 copyFileSync(path.join(import.meta.dirname, 'use.mjs'), path.join(work, 'use.js'));
 writeFileSync(path.join(work, 'index.html'), `<!doctype html><script type="module">
 import {load} from '/lib/runtime.js';
 import * as use from './use.js';
 const loaded = {};
-const told = (body) => ({from, ...given}) =>
-  (loaded[from] ??= load(from, {device: 'webgpu', state: true, stateRows: 128})).then((model) => body(model, given)).catch((problem) => ({error: String(problem.stack)}));
+const told = (body) => ({device = 'webgpu', ...given}) =>
+  (loaded[device] ??= load('/files/speaker_' + device + '/', {device, state: true, stateRows: 128})).then((model) => body(model, given)).catch((problem) => ({error: String(problem.stack)}));
 globalThis.text = told((model, {options}) => use.textOf(model, options));
 globalThis.ends = told(use.ends);
 // What a step of many asks of WebGPU, in the middle of a text.
@@ -93,10 +93,10 @@ globalThis.asks = told(async (model, {tokens}) => {
 const server = await serve(work, work, {also: {lib}});
 const browser = await startBrowser();
 try {
-  const ask = (name, more) => asked(browser, `${server.address}app/`, name, {from: '/files/speaker_webgpu/', ...more});
-  const check = async (what, options, wanted) => {
-    const text = await ask('text', {options: {maxTokens: TOKENS, ...options}});
-    tally.record(`${what} on webgpu`, text.error ?? same(text, wanted));
+  const ask = (name, more) => asked(browser, `${server.address}app/`, name, more);
+  const check = async (what, options, wanted, device = 'webgpu') => {
+    const text = await ask('text', {device, options: {maxTokens: wanted.length, ...options}});
+    tally.record(`${what} on ${device}`, text.error ?? same(text, wanted));
   };
   await check('greedy tokens', {}, said);
   await check('greedy tokens, each read first', {ahead: 0}, said);
@@ -104,8 +104,13 @@ try {
   await check('penalties', PENALTIES, careful);
   for (const [name, options] of Object.entries(SAMPLED)) await check(name, {...options, seed: 7}, texts[name]);
   for (const [what, problem] of Object.entries({none: undefined, ...(await ask('ends', {said, chains: true}))})) tally.record(`ends on webgpu: ${what}`, problem);
+  await check('greedy tokens', {}, said.slice(0, 8), 'webgl');
+  await check('all filters', {...SAMPLED['all filters'], seed: 7}, texts['all filters'].slice(0, 8), 'webgl');
   const asks = await ask('asks', {tokens: 50});
   console.log(`a step on webgpu: ${JSON.stringify(asks)}`);
+  // Layers as tests/state/suite.mjs counts them; embedding, mask and scores; the choice of a token.
+  const most = models.speaker.layers * 8 + 3 + 2;
+  tally.record('launches of a token', asks.error ?? (asks.dispatchWorkgroups <= most ? undefined : `${asks.dispatchWorkgroups}, not ${most}`));
   tally.record('a step makes no bind group and no buffer', asks.error ?? (asks.createBindGroup === 0 && asks.createBuffer === 0 ? undefined : JSON.stringify(asks)));
 } catch (problem) {
   tally.record('the suite', problem.stack);

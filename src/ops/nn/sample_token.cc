@@ -1,7 +1,7 @@
 // The next token of a language model, chosen where its logits are. What a run does not ask for, by
 // tensors without rows, is not launched.
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -16,6 +16,10 @@ namespace {
 // draws of 32 bits could meet. Each pass tries `ways` - 1 of them.
 constexpr double reach = 32;
 constexpr int ways = 16, passes = 6;
+
+// The vocabulary is reduced in parts: to find the best token, short ones, few enough for a
+// workgroup to join; for sums that one invocation joins, few.
+constexpr int64_t least_part = 64, most_parts = 4000, most_sums = 128;
 
 // Of the inputs, in order.
 constexpr std::array<std::pair<int, int>, 8> ranks = {
@@ -36,6 +40,8 @@ class Sampler {
     }
     words_ = ir::as_int(logits.dim(2)).value_or(0);
     if (words_ < 1) return b_.error("the size of the vocabulary must be known when compiling");
+    length_ = std::max(least_part, (words_ + most_parts - 1) / most_parts);
+    parts_ = (words_ + length_ - 1) / length_;
     GS_TRY(has_shape(b_, 1, {batch(), ids.dim(1)}));
     GS_TRY(b_.require(ids.dim(1) >= 1, "a run takes one token at least"));
     GS_TRY(has_shape(b_, 2, {batch(), counts_.dim(1)}));
@@ -44,6 +50,8 @@ class Sampler {
     GS_TRY(has_shape(b_, 7, {ir::index(3)}));
     sampled_ = b_.input(4).dim(0);
     filtered_ = b_.input(6).dim(0);
+    last_ = b_.compute("sample.logits", logits.dtype(), {batch(), ir::index(1), logits.dim(2)},
+                       [&](Point p) { return logits({p[0], logits.dim(1) - 1.0, p[2]}); });
     present_ = counted(ids);
     // How many tokens there are by now tells the draws of one seed apart.
     position_ = past ? past.dim(2) + ids.dim(1) : ids.dim(1);
@@ -51,6 +59,7 @@ class Sampler {
                           score(threshold()));
     b_.output(0, best());
     b_.output(1, present_);
+    b_.output(2, last_);
     return {};
   }
 
@@ -70,9 +79,9 @@ class Sampler {
 
   // The logits of the last token, less penalties.
   Expr logit(const Expr& sample, const Expr& word) const {
-    const Tensor &logits = b_.input(0), &penalties = b_.input(7);
+    const Tensor& penalties = b_.input(7);
     const auto penalty = [&](int64_t which) { return penalties({ir::index(which)}); };
-    const Expr raw = ir::cast(DType::f32, logits({sample, logits.dim(1) - 1.0, word}));
+    const Expr raw = ir::cast(DType::f32, last_({sample, ir::index(0), word}));
     const Expr count = ir::select(word < counts_.dim(1), present_({sample, word}),
                                   ir::constant_int(DType::i32, 0));
     const Expr none = ir::constant_int(DType::i32, 1);
@@ -92,29 +101,48 @@ class Sampler {
   Tensor threshold() {
     const Tensor& filters = b_.input(6);
     const Shape rows = {batch(), filtered_};
-    const Expr all = ir::index(words_);
-    const Tensor most = b_.reduce("sample.most", Builder::Join::max, DType::f32, rows, {all},
-                                  [&](Point p, Point r) { return scaled(p[0], r[0]); });
+    const Tensor tops = of_parts("sample.tops", Builder::Join::max, rows,
+                                 [&](Point p, const Expr& word) { return scaled(p[0], word); });
+    const Tensor most =
+        b_.reduce("sample.most", Builder::Join::max, DType::f32, rows, {tops.dim(-1)},
+                  [&](Point p, Point r) { return tops({p[0], p[1], r[0]}); });
     const Tensor below =
-        b_.compute("sample.below", DType::f32, {batch(), filtered_, all},
+        b_.compute("sample.below", DType::f32, {batch(), filtered_, ir::index(words_)},
                    [&](Point p) { return scaled(p[0], p[2]) - most({p[0], p[1]}); });
-    const auto chance = [&](const Expr& value) { return ir::exp(value); };
+    const auto chance = [](const Expr& value) { return ir::exp(value); };
     const auto limit = [&](Point p, int64_t column) { return filters({p[1], ir::index(column)}); };
     const Tensor first = searched(
         "sample.top_k", below, [](const Expr&) { return ir::constant(DType::f32, 1); },
         [](Point) { return ir::constant(DType::f32, -reach); },
         [&](Point p) { return limit(p, 0); });
     const auto kept = [&](Point p) { return first({p[0], p[1]}); };
-    const Tensor mass = b_.reduce(
-        "sample.mass", Builder::Join::sum, DType::f32, rows, {all}, [&](Point p, Point r) {
-          const Expr value = below({p[0], p[1], r[0]});
+    const Tensor masses =
+        of_parts("sample.masses", Builder::Join::sum, rows, [&](Point p, const Expr& word) {
+          const Expr value = below({p[0], p[1], word});
           return ir::select(value >= kept(p), chance(value), ir::zero(DType::f32));
         });
+    const Tensor mass =
+        b_.reduce("sample.mass", Builder::Join::sum, DType::f32, rows, {masses.dim(-1)},
+                  [&](Point p, Point r) { return masses({p[0], p[1], r[0]}); });
     const Tensor second = searched("sample.top_p", below, chance, kept,
                                    [&](Point p) { return limit(p, 1) * mass({p[0], p[1]}); });
     return b_.compute("sample.threshold", DType::f32, rows, [&](Point p) {
       return most.at(p) + ir::max(ir::max(first.at(p), second.at(p)), limit(p, 2));
     });
+  }
+
+  // Reductions over the vocabulary of parts that lie side by side, so that neighbours read
+  // neighbours: [shape, parts].
+  Tensor of_parts(std::string name, Builder::Join join, Shape shape,
+                  const std::function<Expr(Point, const Expr&)>& term) {
+    const Expr none = join == Builder::Join::max ? lowest : ir::zero(DType::f32);
+    const int64_t parts = std::min(words_, most_sums), length = (words_ + parts - 1) / parts;
+    shape.push_back(ir::index(parts));
+    return b_.reduce(std::move(name), join, DType::f32, shape, {ir::index(length)},
+                     [&](Point p, Point r) {
+                       const Expr word = b_.simplify(r[0] * parts + p.back());
+                       return ir::select(word < words_, term(p, word), none);
+                     });
   }
 
   // The highest threshold at which the weights of what is not below add up to `wanted`, or just
@@ -129,25 +157,43 @@ class Sampler {
     double room = reach;
     for (int pass = 0; pass < passes; ++pass) {
       room /= ways;
-      const auto tried = [&](Point p, const Expr& way) {
-        return low({p[0], p[1]}) + (ir::cast(DType::f32, way) + 1.0) * room;
-      };
-      const Tensor sums =
-          b_.reduce(name + ".sums", Builder::Join::sum, DType::f32,
-                    {rows[0], rows[1], ir::index(ways - 1)}, {below.dim(2)}, [&](Point p, Point r) {
-                      const Expr value = below({p[0], p[1], r[0]});
-                      const Expr least = ir::max(tried(p, p[2]), start(p));
-                      return ir::select(value >= least, weight(value), ir::zero(DType::f32));
-                    });
-      low = b_.reduce(
-          name, Builder::Join::sum, DType::f32, rows, {ir::index(ways - 1)},
-          [&](Point p, Point r) {
-            return ir::select(sums({p[0], p[1], r[0]}) >= wanted(p), ir::constant(DType::f32, 1),
+      const Tensor sums = of_parts(
+          name + ".sums", Builder::Join::sum, {rows[0], rows[1], ir::index(ways - 1)},
+          [&](Point p, const Expr& word) {
+            const Expr value = below({p[0], p[1], word});
+            const Expr tried = low({p[0], p[1]}) + (ir::cast(DType::f32, p[2]) + 1.0) * room;
+            return ir::select(value >= ir::max(tried, start(p)), weight(value),
                               ir::zero(DType::f32));
+          });
+      low = b_.reduce(
+          name, all_ways(), DType::f32, rows, {sums.dim(-1)},
+          [&](Point p, Point r) {
+            std::vector<Expr> terms;
+            for (int way = 0; way < ways - 1; ++way)
+              terms.push_back(sums({p[0], p[1], ir::index(way), r[0]}));
+            return terms;
           },
-          [&](Point p, const Expr& count) { return low.at(p) + count * room; });
+          [&](Point p, std::span<const Var> found) {
+            Expr count = ir::zero(DType::f32);
+            for (const Var& sum : found)
+              count = count + ir::select(Expr(sum) >= wanted(p), ir::constant(DType::f32, 1),
+                                         ir::zero(DType::f32));
+            return low.at(p) + count * room;
+          });
     }
     return low;
+  }
+
+  // A sum for each threshold.
+  static Combiner all_ways() {
+    Combiner sums;
+    for (int way = 0; way < ways - 1; ++way) {
+      sums.left.push_back(ir::var("left", DType::f32));
+      sums.right.push_back(ir::var("right", DType::f32));
+      sums.joined.push_back(Expr(sums.left.back()) + Expr(sums.right.back()));
+      sums.identity.push_back(ir::zero(DType::f32));
+    }
+    return sums;
   }
 
   // What the largest of is the draw.
@@ -172,22 +218,20 @@ class Sampler {
   // Where the largest is: that of each part of the vocabulary, the best part, and the place there.
   // Two places with one value: the first.
   Tensor best() {
-    const auto length = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(words_))));
-    const int64_t parts = (words_ + length - 1) / length;
     const auto at = [&](const Expr& sample, const Expr& part, const Expr& place) {
-      const Expr word = b_.simplify(part * length + place);
+      const Expr word = b_.simplify(part * length_ + place);
       return ir::select(word < words_, key(sample, word), lowest);
     };
     const Tensor tops =
-        b_.reduce("sample.parts", Builder::Join::max, DType::f32, {batch(), ir::index(parts)},
-                  {ir::index(length)}, [&](Point p, Point r) { return at(p[0], p[1], r[0]); });
-    const Tensor part = place_of("sample.part", DType::i32, parts,
+        b_.reduce("sample.parts", Builder::Join::max, DType::f32, {batch(), ir::index(parts_)},
+                  {ir::index(length_)}, [&](Point p, Point r) { return at(p[0], p[1], r[0]); });
+    const Tensor part = place_of("sample.part", DType::i32, parts_,
                                  [&](Point p, Point r) { return tops({p[0], r[0]}); });
     const auto first = [&](Point p) { return as_index(part({p[0], ir::index(0)})); };
-    const Tensor place = place_of("sample.place", DType::i32, length,
+    const Tensor place = place_of("sample.place", DType::i32, length_,
                                   [&](Point p, Point r) { return at(p[0], first(p), r[0]); });
     return b_.compute("sample", DType::i64, {batch(), ir::index(1)}, [&](Point p) {
-      const Expr word = first(p) * length + as_index(place.at(p));
+      const Expr word = first(p) * length_ + as_index(place.at(p));
       return ir::cast(DType::i64, ir::min(word, ir::index(words_ - 1)));
     });
   }
@@ -212,9 +256,9 @@ class Sampler {
 
   Builder& b_;
   const Tensor& counts_;
-  int64_t words_ = 0;
+  int64_t words_ = 0, parts_ = 0, length_ = 0;  // of a part: as many words
   Expr sampled_, filtered_, position_;
-  Tensor present_, chances_;
+  Tensor last_, present_, chances_;
 };
 
 }  // namespace
@@ -222,7 +266,7 @@ class Sampler {
 std::vector<OpDef> sample_token_family() {
   const auto optional = InputDef::optional;
   return {{.name = "SampleToken",
-           .doc = "Chooses the next token by the logits of the last one.",
+           .doc = "Chooses the next token by the logits of the last one, which it gives, too.",
            .domain = "ai.gossamer",
            .since = 1,
            .inputs = {{"logits", any_float},
@@ -233,7 +277,7 @@ std::vector<OpDef> sample_token_family() {
                       {"seed", only(DType::i32)},
                       {"filters", only(DType::f32)},
                       {"penalties", only(DType::f32)}},
-           .outputs = {"next", "present_counts"},
+           .outputs = {"next", "present_counts", "last_logits"},
            .define = [](Builder& b) { return Sampler(b).define(); },
            .cases = [] -> Cases {
              const TensorData ids = int64s({2, 3}, {1, 5, 5, 0, 2, 36});

@@ -1,0 +1,14 @@
+// Rows that nothing reads.
+#pragma once
+
+#include "graph/stage_graph.h"
+
+namespace gossamer::graph {
+
+// Where all that reads a tensor reads one and the same place of an axis, that place alone is
+// computed: a language model whose last logits are asked for needs the last row of what makes them.
+// Outputs, states and products that share their operand with products of all rows (join_products.h)
+// stay whole.
+void narrow_rows(StageGraph&);
+
+}  // namespace gossamer::graph
