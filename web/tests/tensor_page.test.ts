@@ -8,6 +8,22 @@ import {inPage, openTensorPage, tensorBundle} from './src/tensor_page.ts';
 
 const skip = existsSync(join(tensorBundle, 'compiler.wasm')) ? false : 'the tensor API is not built with compiler.wasm (make web)';
 
+test('the signs of zeros decide angles on every device', {skip}, async () => {
+  const {page, close} = await openTensorPage();
+  try {
+    for (const device of ['cpu', 'webgpu', 'webgl']) {
+      const far = await inPage(page, `
+        const [y, x] = [[0, -0, 0, -0, 0, -0, 0, -0, 1, -1, -2, Infinity], [-1, -1, 1, 1, 0, 0, -0, -0, -0, 0, -3, -Infinity]];
+        const made = await new Tensor(y, {device: '${device}'}).atan2(new Tensor(x, {device: '${device}'})).array();
+        return made.map((angle, at) => [y[at], x[at], angle]).filter(([y, x, angle]) => !(Math.abs(angle - Math.atan2(y, x)) < 1e-6)).map(String);
+      `);
+      assert.deepEqual(far, [], device);
+    }
+  } finally {
+    await close();
+  }
+});
+
 test('tensors in a page are computed, and a net is trained, on wasm, webgpu and webgl alike', {skip}, async () => {
   const {page, origin, close} = await openTensorPage();
   try {
