@@ -36,7 +36,7 @@ KernelReport KernelSet::report_of(const schedule::Group& group,
                                   const schedule::Capabilities& capabilities,
                                   const std::string& schedule) const {
   KernelReport report{title_of(group), schedule::origin_of(group), schedule, {}, {}, {}, {}};
-  if (!options_.groups || group.form == schedule::GroupForm::beside) return report;
+  if (!options_.groups || !has_points(group)) return report;
   report.key = key_of(group);
   report.machine = class_of(capabilities);
   report.group = group;
@@ -71,7 +71,7 @@ const Scheduled& KernelSet::scheduled(const schedule::Group& group,
                                       const schedule::Capabilities& capabilities,
                                       std::optional<Candidate>& from, Result<Scheduled>& own) {
   std::vector<Candidate> candidates;
-  if (options_.records && group.form != schedule::GroupForm::beside)
+  if (options_.records && has_points(group))
     candidates = options_.records->points_of(group, capabilities);
   for (Candidate& one : candidates) {
     const Result<Scheduled>& made = at(group, capabilities, &one.point, own);

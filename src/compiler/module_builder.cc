@@ -126,7 +126,7 @@ std::optional<schedule::Capabilities> ModuleBuilder::variant_caps() const {
 // A point of either kind of machine is no point of the other.
 bool ModuleBuilder::is_recorded(const schedule::Group& group,
                                 const schedule::Capabilities& others) const {
-  return options_.records && group.form != schedule::GroupForm::beside &&
+  return options_.records && has_points(group) &&
          !(options_.records->points_of(group, caps_).empty() &&
            options_.records->points_of(group, others).empty());
 }
@@ -170,6 +170,8 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
   };
   if (group.number == schedule::RowCount::more)
     kernels[0].times = has_more_than(group.rows, schedule::few_rows(caps_));
+  if (group.number == schedule::RowCount::few)
+    kernels[0].times = ir::index(1) - has_more_than(group.rows, schedule::few_rows(caps_));
   if (group.form != schedule::GroupForm::single || !last.side.empty() || !group.in_place.empty())
     return kernels;
   const ir::Expr rows = schedule::rows_of_decoded(last);

@@ -10,6 +10,7 @@
 #include "ir/build.h"
 #include "schedule/access.h"
 #include "schedule/lower.h"
+#include "schedule/online.h"
 #include "schedule/texels.h"
 #include "schedule/tiling.h"
 
@@ -451,6 +452,14 @@ Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capa
       GS_ASSIGN(std::vector<Schedule> made, apply(one, capabilities, {first, last}, names));
       std::ranges::move(made, std::back_inserter(schedules));
       first = last;
+    }
+    return schedules;
+  }
+  if (group.form == GroupForm::online) {
+    const std::vector<ops::Stage> stages = online_stages(group, capabilities);
+    for (size_t i = 0; i < count; ++i) {
+      GS_ASSIGN(Schedule schedule, apply(stages[i], capabilities, point[i], names));
+      schedules.push_back(std::move(schedule));
     }
     return schedules;
   }

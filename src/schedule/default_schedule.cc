@@ -5,6 +5,7 @@
 
 #include "schedule/apply.h"
 #include "schedule/lower.h"
+#include "schedule/online.h"
 #include "schedule/row_schedule.h"
 #include "schedule/tiling.h"
 
@@ -25,6 +26,7 @@ Point default_point(const Group& group, const Capabilities& capabilities) {
       std::ranges::move(default_point(one, capabilities), std::back_inserter(point));
     return point;
   }
+  if (group.form == GroupForm::online) return online_lists(group, capabilities);
   if (group.form != GroupForm::rows)
     return {list_of(group.last(), default_tiling(group.last(), capabilities))};
   const RowTiling tiling = default_row_tiling(group, capabilities);

@@ -5,6 +5,7 @@
 // stage of a group makes and others read is held by the invocation, or, where it is more than a
 // value a row, read back from memory by the invocation that wrote it. Kernels that do not depend on
 // each other may share a launch, too: each has workgroups of its own, beside those of the others.
+// Attention is one walk over its keys (online.h).
 #pragma once
 
 #include <string>
@@ -27,7 +28,7 @@ struct Member {
   bool written = true;        // in memory after the launch
 };
 
-enum class GroupForm : uint8_t { single, points, rows, beside };
+enum class GroupForm : uint8_t { single, points, rows, beside, online };
 
 // An output in an input's memory: each point is read by the invocation alone that writes it.
 struct InPlace {
@@ -50,6 +51,9 @@ struct Group {
 };
 
 Group single_group(ops::Stage stage);
+
+// Whether a search may choose its point, and records store it.
+bool has_points(const Group& group);
 
 // What the group reads, and what it writes: the last stage's output last. Of its kernel, inputs
 // whose place an output takes are no parameters.

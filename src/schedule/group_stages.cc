@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "ir/build.h"
@@ -11,6 +12,7 @@
 #include "ir/simplify.h"
 #include "schedule/access.h"
 #include "schedule/in_place.h"
+#include "schedule/online.h"
 #include "schedule/row_schedule.h"
 #include "schedule/scatter.h"
 #include "schedule/stage_in.h"
@@ -133,6 +135,7 @@ class Grouper {
 
   std::vector<Launched> run() {
     if (!caps_.texture_memory) {
+      for (size_t i = 0; i < items_.size(); ++i) merge_online(i);
       for (size_t i = 0; i < items_.size(); ++i) {
         while (merge_producer(i)) continue;
       }
@@ -147,14 +150,23 @@ class Grouper {
       if (item.group.form == GroupForm::rows) share_memory(item.group);
       item.group.in_place = in_place(item.group, i, i);
     }
+    std::map<int, Expr> rows_of_chain;
+    for (const Item& item : items_) {
+      if (item.many) rows_of_chain[item.chain] = item.many->rows;
+    }
     std::vector<Launched> launched;
     for (Item& item : items_) {
       if (!item.alive) continue;
       if (item.step) {
         launched.emplace_back(*item.step);
-      } else {
-        launched.emplace_back(std::move(item.group));
+        continue;
       }
+      if (item.chain > 0) {
+        item.group.number = RowCount::few;
+        item.group.rows = rows_of_chain.at(item.chain);
+      }
+      launched.emplace_back(std::move(item.group));
+      if (item.many) launched.emplace_back(std::move(*item.many));
     }
     return launched;
   }
@@ -165,11 +177,13 @@ class Grouper {
     Group group;
     bool alive = true;
     bool constant = false;
+    int chain = 0;  // of launches for few rows, that `many` stands for in other runs; 0: none
+    std::shared_ptr<Group> many = {};
   };
 
   bool may_group(size_t i) const {
     const Item& item = items_[i];
-    return item.alive && !item.step &&
+    return item.alive && !item.step && item.group.form != GroupForm::online &&
            std::ranges::all_of(item.group.members, [&](const Member& member) {
              return member.stage.side.empty() && is_rowwise(member.stage) &&
                     !shares(member.stage, -1) &&
@@ -181,20 +195,21 @@ class Grouper {
 
   // Whether the group at `from` may run where the one at `to` stands: nobody between them reads
   // what it makes, or changes what it reads.
-  bool may_move(size_t from, size_t to) const {
-    if (blocks_[from] != blocks_[to] || items_[from].constant != items_[to].constant ||
-        steps_before_[from] != steps_before_[to])
+  bool may_move(size_t from, size_t to, const std::set<size_t>& moved = {}) const {
+    if (items_[from].chain != items_[to].chain || blocks_[from] != blocks_[to] ||
+        items_[from].constant != items_[to].constant || steps_before_[from] != steps_before_[to])
       return false;
     for (const Member& member : items_[from].group.members) {
       for (size_t reader : readers_.at_or_empty(member.stage.output.get())) {
-        if (reader > from && reader < to && items_[reader].alive) return false;
+        if (reader > from && reader < to && items_[reader].alive && !moved.contains(reader))
+          return false;
       }
     }
     for (const Buffer& input : inputs_of(items_[from].group)) {
       const auto found = writers_.find(input.get());
       if (found == writers_.end()) continue;
       for (size_t writer : found->second) {
-        if (writer > from && writer < to) return false;
+        if (writer > from && writer < to && !moved.contains(writer)) return false;
       }
     }
     return true;
@@ -239,6 +254,98 @@ class Grouper {
         ++buffers;  // in memory, see share_memory
     }
     return static_cast<int>(buffers) <= caps_.max_storage_buffers;
+  }
+
+  // A sum weighted by a softmax, with all that only it reads.
+  void merge_online(size_t i) {
+    if (items_[i].step || items_[i].constant) return;
+    std::map<const Stage*, size_t> places;
+    const StageOf stage_of = [&](const Buffer& buffer) -> const Stage* {
+      const auto writers = writers_.find(buffer.get());
+      if (writers == writers_.end() || writers->second.size() != 1) return nullptr;
+      const size_t p = writers->second[0];
+      const Item& item = items_[p];
+      if (p >= i || !item.alive || item.step || item.group.form != GroupForm::single ||
+          !item.group.last().side.empty() || item.group.last().view)
+        return nullptr;
+      places[&item.group.last()] = p;
+      return &item.group.last();
+    };
+    std::vector<const Stage*> used;
+    if (!online_of(items_[i].group.last(), stage_of, used)) return;
+    std::set<size_t> from;
+    for (const Stage* stage : used) from.insert(places.at(stage));
+    Group merged{GroupForm::online, {}};
+    for (const size_t p : from) {
+      const Buffer& made = items_[p].group.last().output;
+      const auto outside = [&](size_t reader) { return reader != i && !from.contains(reader); };
+      if (kept_.contains(made.get()) || !may_move(p, i, from) ||
+          std::ranges::any_of(readers_.at_or_empty(made.get()), outside))
+        return;
+      merged.members.push_back({items_[p].group.last(), {}, false});
+    }
+    merged.members.push_back(items_[i].group.members[0]);
+    if (online_tile(merged, caps_).keys == 0 ||
+        static_cast<int>(bindings(merged)) > caps_.max_storage_buffers)
+      return;
+    const Stage& last = merged.last();
+    if (!ir::as_int(last.extents[static_cast<size_t>(online_of(merged).row)])) {
+      add_many(i, from, std::move(merged));
+      return;
+    }
+    for (const size_t p : from) {
+      for (const Buffer& input : inputs_of(items_[p].group)) {
+        readers_[input.get()].erase(p);
+        readers_[input.get()].insert(i);
+      }
+      std::ranges::replace(writers_[items_[p].group.last().output.get()], p, i);
+      items_[p].alive = false;
+    }
+    items_[i].group = std::move(merged);
+  }
+
+  // A launch for runs of more rows than few. For few, its stages stay as they are, and what they
+  // store has few rows.
+  void add_many(size_t i, const std::set<size_t>& from, Group many) {
+    const Stage& last = items_[i].group.last();
+    const size_t row = static_cast<size_t>(online_of(many).row);
+    many.number = RowCount::more;
+    many.rows = last.extents[row];
+    const int chain = ++chains_;
+    const Expr few = ir::min(many.rows, ir::index(few_rows(caps_)));
+    std::map<size_t, size_t> axes;  // that tell rows apart, by item
+    const std::function<void(const Stage&, size_t)> find = [&](const Stage& reader, size_t axis) {
+      for (const ir::Load* load : loads_of_stage(reader)) {
+        const auto found = std::ranges::find_if(
+            from, [&](size_t p) { return items_[p].group.last().output.same(load->buffer); });
+        if (found == from.end() || axes.contains(*found)) continue;
+        for (size_t d = 0; d < load->indices.size(); ++d) {
+          if (load->indices[d].get() != reader.axes[axis].get()) continue;
+          axes[*found] = d;
+          find(items_[*found].group.last(), d);
+        }
+      }
+    };
+    find(last, row);
+    ir::BufferMap map;
+    for (const size_t p : from) {
+      Stage& stage = items_[p].group.members[0].stage;
+      items_[p].chain = chain;
+      const auto axis = axes.find(p);
+      if (axis == axes.end()) continue;
+      auto* node = new ir::BufferNode(*stage.output);
+      node->shape[axis->second] = few;
+      const Buffer fresh(node);
+      map[stage.output.get()] = fresh;
+      readers_[fresh.get()] = readers_.at_or_empty(stage.output.get());
+      writers_[fresh.get()] = writers_[stage.output.get()];
+      stage.extents[axis->second] = few;
+      stage.output = fresh;
+    }
+    items_[i].chain = chain;
+    for (const size_t p : from) ops::replace_inputs(items_[p].group.members[0].stage, map);
+    ops::replace_inputs(items_[i].group.members[0].stage, map);
+    items_[i].many = std::make_shared<Group>(std::move(many));
   }
 
   // The latest producer of what the group at `i` reads, merged into it if that is legal and pays.
@@ -439,7 +546,8 @@ class Grouper {
   bool may_stand_beside(size_t i) const {
     constexpr int64_t most_points = int64_t{1} << 20;
     const Item& item = items_[i];
-    if (!item.alive || item.step || item.constant || item.group.form == GroupForm::rows)
+    if (!item.alive || item.step || item.constant || item.group.form == GroupForm::rows ||
+        item.group.form == GroupForm::online)
       return false;
     const auto is_small_map = [&](const Member& member) {
       const Stage& stage = member.stage;
@@ -578,6 +686,7 @@ class Grouper {
     }
   };
 
+  int chains_ = 0;
   const std::set<const ir::BufferNode*>& kept_;
   std::set<const ir::BufferNode*> constants_;  // as the run goes
   const Capabilities& caps_;

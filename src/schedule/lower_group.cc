@@ -8,6 +8,7 @@
 #include "schedule/in_place.h"
 #include "schedule/lower.h"
 #include "schedule/lower_loops.h"
+#include "schedule/online.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -163,6 +164,7 @@ Result<ir::Kernel> lower_beside(const Group& group, std::span<const Schedule> sc
 
 size_t schedules_of(const Group& group) {
   if (group.form == GroupForm::rows) return group.members.size();
+  if (group.form == GroupForm::online) return online_parts;
   size_t count = group.form == GroupForm::beside ? 0 : 1;
   for (const Group& one : group.beside) count += schedules_of(one);
   return count;
@@ -171,6 +173,7 @@ size_t schedules_of(const Group& group) {
 Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules) {
   if (group.form == GroupForm::rows) return lower_rows(group, schedules);
   if (group.form == GroupForm::beside) return lower_beside(group, schedules);
+  if (group.form == GroupForm::online) return lower_online(group, schedules);
   GS_ASSIGN(ir::Kernel kernel, group.form == GroupForm::single ? lower(schedules[0])
                                                                : lower_points(group, schedules[0]));
   return update_in_place(std::move(kernel), group, schedules[0]);

@@ -26,6 +26,9 @@ Expr sum(const Expr& accumulator, const Expr& term) {
   return accumulator + term;
 }
 
+// So many partial results are few.
+constexpr int64_t few_parts = 4;
+
 class Reduction {
  public:
   Reduction(const ops::Stage& stage, const Nest& nest, const Destination& destination,
@@ -241,6 +244,11 @@ class Reduction {
       first.push_back(ir::store(shared_[k], {place(self)}, parts.at(combiner.left[k].get())));
     }
     std::vector<Stmt> steps{in_written(ir::block(std::move(first))), ir::barrier()};
+    const Expr zeroth = self - iteration * ir::index(joined_.stride);
+    if (joined_.extent <= few_parts) {
+      steps.push_back(in_written(join_few(zeroth, place)));
+      return ir::block(std::move(steps));
+    }
     for (int64_t rest = joined_.extent; rest > 1;) {
       const int64_t half = (rest + 1) / 2;
       std::vector<Expr> own, others;
@@ -257,10 +265,34 @@ class Reduction {
     }
     ir::VarMap totals;
     for (size_t k = 0; k < count; ++k)
-      totals[combiner.left[k].get()] =
-          ir::load(shared_[k], {place(self - iteration * ir::index(joined_.stride))});
+      totals[combiner.left[k].get()] = ir::load(shared_[k], {place(zeroth)});
     steps.push_back(in_written(store_result(totals, iteration == ir::index(0))));
     return ir::block(std::move(steps));
+  }
+
+  // One after the other: to read them takes less than the barriers of a tree.
+  Stmt join_few(const Expr& zeroth, const std::function<Expr(const Expr&)>& place) {
+    const ops::Combiner& combiner = stage_.combiner;
+    std::vector<std::pair<Var, Expr>> lets;
+    ir::VarMap total;
+    for (int64_t part = 0; part < joined_.extent; ++part) {
+      ir::VarMap join = total;
+      for (size_t k = 0; k < shared_.size(); ++k)
+        join[combiner.right[k].get()] =
+            ir::load(shared_[k], {place(zeroth + ir::index(part * joined_.stride))});
+      for (size_t k = 0; k < shared_.size(); ++k) {
+        const Var& left = combiner.left[k];
+        const Var next = ir::var(cat("total", k), left->type);
+        lets.emplace_back(next, part == 0 ? join.at(combiner.right[k].get())
+                                          : ir::substitute(combiner.joined[k], join));
+        total[left.get()] = next;
+      }
+    }
+    const Expr first = nest_.loop(joined_.loop).var == ir::index(0);
+    Stmt body = destination_.held ? store_result(total, first) : store_result(total);
+    for (auto it = lets.rbegin(); it != lets.rend(); ++it)
+      body = ir::let(it->first, it->second, body);
+    return destination_.held ? body : ir::branch(first, body);
   }
 
   // Each tile is filled in its loop, between two barriers: all have used the last one, all have

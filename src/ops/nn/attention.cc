@@ -264,6 +264,13 @@ std::vector<OpDef> attention_family() {
              {.name = "softmax in half",
               .shapes = {{1, 2, 5, 4}, {1, 2, 5, 4}, {1, 2, 5, 4}},
               .attributes = {{"softmax_precision", 10}},
+              .outputs = 1},
+             {.name = "tiles",
+              .shapes = {{1, 4, 37, 16}, {1, 2, 45, 16}, {1, 2, 45, 16}, {37, 45}},
+              .outputs = 1},
+             {.name = "causal tiles",
+              .shapes = {{1, 2, 70, 32}, {1, 2, 70, 32}, {1, 2, 70, 32}},
+              .attributes = {{"is_causal", 1}},
               .outputs = 1}};
        }},
       {.name = "RotaryEmbedding",

@@ -1,0 +1,214 @@
+// A walk over tiles of keys, whose stages the invocations of a workgroup compute one after the
+// other.
+#include <algorithm>
+#include <functional>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "schedule/access.h"
+#include "schedule/lower_loops.h"
+#include "schedule/online.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+
+class KeyWalk {
+ public:
+  KeyWalk(const Group& group, std::span<const Schedule> schedules)
+      : last_(group.last()),
+        online_(online_of(group)),
+        schedules_(schedules),
+        tile_(online_tile(group, schedules[0].capabilities())) {}
+
+  Stmt run() {
+    const Schedule& sums = schedule(OnlinePart::sums);
+    const Nest& nest = sums.nest();
+    Coordinates coordinates(nest);
+    const std::vector<LoopId> loops = nest.tile();
+    const std::vector<Expr> cell = cell_of(nest, loops);
+    const std::vector<Expr> point = coordinates.of(nest.axes);
+    const ir::Buffer held =
+        ir::buffer("sums", online_.sum->type.dtype, cell_shape_, ir::Scope::priv);
+
+    ops::Stage weighted = sums.stage();
+    const Expr scale = ir::load(made(OnlinePart::scales), {weighted.axes[0]});
+    weighted.starts = {ir::load(held, cell) * scale};
+    const Stmt add =
+        alone(nest, in_invocation(weighted, nest, coordinates, {{}, point, held, cell}));
+    parts_.push_back(add);
+
+    const ir::Var block = ir::var("block");
+    Stmt walk =
+        ir::block({each(OnlinePart::scores), ir::barrier(), each(OnlinePart::peaks), ir::barrier(),
+                   each(OnlinePart::scales), each(OnlinePart::weights), ir::barrier(),
+                   each(OnlinePart::totals), add, ir::barrier(), each(OnlinePart::tops)});
+    walk = ir::loop(block, ceil_div(keys(), tile_.keys), ir::LoopKind::serial,
+                    ir::let(last_.reduce_axes[0], Expr(block) * ir::index(tile_.keys), walk));
+
+    const auto at_each = [&](const Stmt& body) {
+      return alone(nest, at_invocation(nest, coordinates, in_nest(nest, coordinates, loops, body)));
+    };
+    const Stmt start = at_each(ir::store(held, cell, ir::zero(held->dtype)));
+    const Stmt finish = at_each(store(point, held, cell));
+    Stmt body = ir::block({start_rows(), start, ir::barrier(), walk, finish});
+    body = ir::alloc(held, in_shared_memory(body));
+    for (const OnlinePart part :
+         {OnlinePart::scores, OnlinePart::peaks, OnlinePart::tops, OnlinePart::totals})
+      body = ir::alloc(made(part), body);
+    return in_workgroups(body);
+  }
+
+ private:
+  const Schedule& schedule(OnlinePart part) const { return schedules_[static_cast<size_t>(part)]; }
+  const ir::Buffer& made(OnlinePart part) const { return schedule(part).stage().output; }
+
+  // A stage in the invocations of the workgroup: its launch is that of the walk.
+  Stmt alone(const Nest& nest, const Stmt& body) const {
+    ir::VarMap map;
+    for (const LoopId id : nest.walks[0].order) {
+      const Loop& loop = nest.loop(id);
+      if (loop.kind == ir::LoopKind::grid) map[loop.var.get()] = ir::index(0);
+      if (loop.kind == ir::LoopKind::group) map[loop.var.get()] = invocation_;
+    }
+    return ir::substitute(body, map);
+  }
+
+  Stmt each(OnlinePart part) {
+    const Schedule& one = schedule(part);
+    const Nest& nest = one.nest();
+    Coordinates coordinates(nest);
+    const Destination destination{one.stage().output, coordinates.of(nest.axes), {}, {}};
+    parts_.push_back(alone(nest, in_invocation(one.stage(), nest, coordinates, destination)));
+    return parts_.back();
+  }
+
+  // Keys that some row of the tile may see.
+  Expr keys() const {
+    const Expr all = last_.reduce_extents[0];
+    if (!online_.bound.get()) return all;
+    const auto axis = static_cast<size_t>(online_.row);
+    const Expr row = Expr(last_.axes[axis]) + ir::index(tile_.rows - 1);
+    const Expr bound = ir::substitute(
+        online_.bound,
+        {{last_.axes[axis].get(), ir::min(row, last_.extents[axis] - ir::index(1))}});
+    return ir::max(ir::min(all, bound), ir::index(0));
+  }
+
+  // Stages follow each other, with barriers between them: their tiles lie in the same memory.
+  Stmt in_shared_memory(const Stmt& body) const {
+    std::vector<std::vector<ir::Buffer>> tiles;  // of each stage, largest first
+    std::vector<ir::Buffer> shared;
+    const auto size_of = [](const ir::Buffer& b) { return *ir::as_int(b->shape[0]); };
+    for (const Stmt& part : parts_) {
+      std::vector<ir::Buffer>& own = tiles.emplace_back();
+      const auto on_stmt = [&](const Stmt& s) {
+        const auto* alloc = ir::as<ir::Alloc>(s);
+        if (alloc && alloc->buffer->scope == ir::Scope::group) own.push_back(alloc->buffer);
+        return true;
+      };
+      ir::visit(part, on_stmt, [](const Expr&) { return false; });
+      std::ranges::sort(own, std::greater{}, size_of);
+      for (size_t i = 0; i < own.size(); ++i) {
+        if (i == shared.size()) shared.push_back(own[i]);
+        if (size_of(own[i]) > size_of(shared[i])) shared[i] = own[i];
+      }
+    }
+    ir::BufferMap map;
+    for (const std::vector<ir::Buffer>& own : tiles) {
+      for (size_t i = 0; i < own.size(); ++i) map[own[i].get()] = shared[i];
+    }
+    ir::Rewriter rewriter;
+    rewriter.stmt = [&](const Stmt& s) -> Stmt {
+      const auto* alloc = ir::as<ir::Alloc>(s);
+      return alloc && map.contains(alloc->buffer.get()) ? alloc->body : Stmt();
+    };
+    Stmt result = ir::substitute_buffers(ir::rewrite(body, rewriter), map);
+    for (const ir::Buffer& tile : shared) result = ir::alloc(tile, result);
+    return result;
+  }
+
+  // Where an invocation holds the sum of a point: rows, and in each what lies along the vectors.
+  std::vector<Expr> cell_of(const Nest& nest, const std::vector<LoopId>& loops) {
+    int64_t rows = 1, columns = 1;
+    Expr row = ir::index(0), column = ir::index(0);
+    for (const LoopId id : loops) {
+      const Loop& loop = nest.loop(id);
+      const bool vector = loop.kind == ir::LoopKind::vectorized;
+      const int64_t extent = ir::as_int(loop.extent).value_or(1);
+      Expr& place = vector ? column : row;
+      place = place * ir::index(extent) + loop.var;
+      (vector ? columns : rows) *= extent;
+    }
+    cell_shape_ = {ir::index(rows), ir::index(columns)};
+    return {row, column};
+  }
+
+  Stmt start_rows() const {
+    const Expr row = invocation_;
+    const Stmt values =
+        ir::block({ir::store(made(OnlinePart::tops), {row}, ir::lowest(ir::DType::f32)),
+                   ir::store(made(OnlinePart::totals), {row}, ir::zero(ir::DType::f32))});
+    return tile_.rows == tile_.invocations ? values
+                                           : ir::branch(row < ir::index(tile_.rows), values);
+  }
+
+  Stmt store(const std::vector<Expr>& point, const ir::Buffer& held,
+             const std::vector<Expr>& cell) const {
+    const auto row_axis = static_cast<size_t>(online_.row);
+    const auto column_axis = static_cast<size_t>(online_.column);
+    const Expr row = Expr(last_.axes[row_axis]) + point[0];
+    std::vector<Expr> where(last_.axes.begin(), last_.axes.end());
+    where[row_axis] = row;
+    where[column_axis] = point[1];
+    const Expr result = ir::substitute(
+        online_.result, {{online_.sum.get(), ir::load(held, cell)},
+                         {online_.total.get(), ir::load(made(OnlinePart::totals), {point[0]})},
+                         {last_.axes[row_axis].get(), row},
+                         {last_.axes[column_axis].get(), point[1]}});
+    const Expr& rows = last_.extents[row_axis];
+    const auto known = ir::as_int(rows);
+    const Stmt stored = ir::store(last_.output, where, result);
+    return known && *known % tile_.rows == 0 ? stored : ir::branch(row < rows, stored);
+  }
+
+  // A workgroup a tile of rows, of each point of the other axes.
+  Stmt in_workgroups(Stmt body) const {
+    std::vector<Expr> extents = last_.extents;
+    const auto row_axis = static_cast<size_t>(online_.row);
+    extents[row_axis] = ceil_div(extents[row_axis], tile_.rows);
+    extents[static_cast<size_t>(online_.column)] = ir::index(1);
+    Expr count = ir::index(1);
+    for (const Expr& extent : extents) count = count * extent;
+    const ir::Var item = ir::var("item");
+    const std::vector<Expr> place = unravel(item, extents);
+    for (size_t i = 0; i < extents.size(); ++i) {
+      if (static_cast<int>(i) == online_.column) continue;
+      body =
+          ir::let(last_.axes[i], i == row_axis ? place[i] * ir::index(tile_.rows) : place[i], body);
+    }
+    body = ir::loop(invocation_, ir::index(tile_.invocations), ir::LoopKind::group, body);
+    return ir::loop(item, ir::simplify(count), ir::LoopKind::grid, body);
+  }
+
+  const ops::Stage& last_;
+  Online online_;
+  std::span<const Schedule> schedules_;
+  OnlineTile tile_;
+  ir::Var invocation_ = ir::var("invocation");
+  std::vector<Expr> cell_shape_;
+  std::vector<Stmt> parts_;  // the stages of the walk
+};
+
+}  // namespace
+
+Result<ir::Kernel> lower_online(const Group& group, std::span<const Schedule> schedules) {
+  for (const Schedule& schedule : schedules) GS_TRY(can_lower(schedule));
+  return kernel_of(title_of(group), KeyWalk(group, schedules).run(), inputs_of(group),
+                   outputs_of(group));
+}
+
+}  // namespace gossamer::schedule

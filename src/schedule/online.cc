@@ -1,0 +1,242 @@
+#include "schedule/online.h"
+
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "schedule/access.h"
+#include "schedule/stage_in.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Expr;
+using ops::Stage;
+using ops::StageKind;
+
+class Finder {
+ public:
+  Finder(const Stage& last, const StageOf& stage_of, std::vector<const Stage*>& used)
+      : last_(last), stage_of_(stage_of), used_(used) {}
+
+  std::optional<Online> run() {
+    const Factors factors = factors_of(last_);
+    if (last_.kind != StageKind::reduce || last_.reduce_axes.size() != 1 || last_.in_order ||
+        !last_.starts.empty() || !factors.a.get() ||
+        last_.combiner.left[0]->type.dtype != ir::DType::f32)
+      return std::nullopt;
+    key_ = last_.reduce_axes[0];
+    for (const bool swapped : {false, true}) {
+      used_.clear();
+      online_ = {};
+      const Expr& weights = swapped ? factors.b : factors.a;
+      online_.value = swapped ? factors.a : factors.b;
+      if (find_weight(inlined(weights)) && find_axes()) return online_;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void use(const Stage* stage) {
+    if (std::ranges::find(used_, stage) == used_.end()) used_.push_back(stage);
+  }
+
+  // With what maps make in place of loads of it.
+  Expr inlined(const Expr& expr) {
+    ir::Rewriter rewriter;
+    rewriter.expr = [&](const Expr& e) -> Expr {
+      const auto* load = ir::as<ir::Load>(e);
+      const Stage* made = load ? stage_of_(load->buffer) : nullptr;
+      if (!made || made->kind != StageKind::compute) return {};
+      use(made);
+      return inlined(at(*made, *load, made->result));
+    };
+    return ir::rewrite(expr, rewriter);
+  }
+
+  static Expr at(const Stage& made, const ir::Load& load, const Expr& expr) {
+    ir::VarMap map;
+    for (size_t i = 0; i < made.axes.size(); ++i) map[made.axes[i].get()] = load.indices[i];
+    return ir::substitute(expr, map);
+  }
+
+  // The only load, or equal ones, of what a reduction of one accumulator makes.
+  const ir::Load* reduction_in(const Expr& expr, const Stage*& made) const {
+    const ir::Load* found = nullptr;
+    for (const ir::Load* load : loads_of(expr)) {
+      const Stage* stage = stage_of_(load->buffer);
+      if (!stage || stage->kind != StageKind::reduce) continue;
+      if (found && !ir::equal(Expr(found), Expr(load))) return nullptr;
+      found = load;
+      made = stage;
+    }
+    const bool plain = found && made->combiner.left.size() == 1 && made->reduce_axes.size() == 1 &&
+                       made->starts.empty() && !made->in_order &&
+                       made->combiner.left[0]->type.dtype == ir::DType::f32;
+    return plain ? found : nullptr;
+  }
+
+  static Expr replaced(const Expr& expr, const Expr& old, const Expr& fresh) {
+    ir::Rewriter rewriter;
+    rewriter.expr = [&](const Expr& e) -> Expr { return ir::equal(e, old) ? fresh : Expr{}; };
+    return ir::rewrite(expr, rewriter);
+  }
+
+  // A reduction's value at a load, its accumulator as `total`.
+  static Expr result_of(const Stage& made, const ir::Load& load, const ir::Var& total) {
+    return ir::substitute(at(made, load, made.result),
+                          {{made.combiner.left[0].get(), Expr(total)}});
+  }
+
+  // Whether a reduction over all keys has these terms, one a key, where it is loaded.
+  bool sums(const Stage& made, const ir::Load& load, const Expr& term) {
+    if (!ir::prove_equal(made.reduce_extents[0], last_.reduce_extents[0])) return false;
+    const Expr own = ir::substitute(at(made, load, inlined(made.values[0])),
+                                    {{made.reduce_axes[0].get(), Expr(key_)}});
+    return ir::equal(ir::simplify(own), ir::simplify(term));
+  }
+
+  bool find_weight(const Expr& weights) {
+    Expr exponential;
+    bool several = false;
+    ir::visit(weights, [&](const Expr& e) {
+      const auto* unary = ir::as<ir::Unary>(e);
+      if (!unary || unary->op != ir::UnaryOp::exp) return true;
+      several |= exponential.get() != nullptr && !ir::equal(exponential, e);
+      exponential = e;
+      return false;
+    });
+    if (!exponential.get() || several || exponential->type.dtype != ir::DType::f32) return false;
+    const auto* difference = ir::as<ir::Binary>(ir::as<ir::Unary>(exponential)->a);
+    if (!difference || difference->op != ir::BinaryOp::sub) return false;
+    online_.of_score = ir::var("score", ir::DType::f32);
+    online_.of_peak = ir::var("peak", ir::DType::f32);
+    online_.weight = ir::exp(online_.of_score - online_.of_peak);
+    return find_score(difference->a) && find_peak(difference->b, difference->a) &&
+           find_result(weights, exponential);
+  }
+
+  bool find_score(const Expr& score) {
+    const Stage* made = nullptr;
+    const ir::Load* load = reduction_in(score, made);
+    if (!load || !made->combiner.is_sum()) return false;
+    const Factors factors = factors_of(*made);
+    if (!factors.a.get() || factors.a->type.dtype != ir::DType::f32) return false;
+    use(made);
+    // Stages may share variables.
+    online_.along = ir::var("along");
+    const ir::VarMap fresh{{made->reduce_axes[0].get(), Expr(online_.along)}};
+    online_.extent = at(*made, *load, made->reduce_extents[0]);
+    online_.left = at(*made, *load, ir::substitute(factors.a, fresh));
+    online_.right = at(*made, *load, ir::substitute(factors.b, fresh));
+    online_.products = made->combiner.left[0];
+    online_.score = replaced(score, Expr(load), result_of(*made, *load, online_.products));
+    return true;
+  }
+
+  bool find_peak(const Expr& shift, const Expr& score) {
+    const Stage* made = nullptr;
+    const ir::Load* load = reduction_in(shift, made);
+    if (!load || ir::uses(shift, key_.get())) return false;
+    const auto* joined = ir::as<ir::Binary>(made->combiner.joined[0]);
+    if (!joined || joined->op != ir::BinaryOp::max || !sums(*made, *load, score)) return false;
+    use(made);
+    online_.peak = ir::var("peak", ir::DType::f32);
+    online_.shift = replaced(shift, Expr(load), result_of(*made, *load, online_.peak));
+    return true;
+  }
+
+  // weights = exponential, times or divided by what depends on the sum of the exponentials.
+  bool find_result(const Expr& weights, const Expr& exponential) {
+    online_.sum = last_.combiner.left[0];
+    online_.total = ir::var("total", ir::DType::f32);
+    Expr sum = online_.sum;
+    if (!ir::equal(weights, exponential)) {
+      const auto* scaled = ir::as<ir::Binary>(weights);
+      if (!scaled) return false;
+      const bool divides = scaled->op == ir::BinaryOp::div;
+      const bool first = ir::equal(scaled->a, exponential);
+      if ((scaled->op != ir::BinaryOp::mul && !(divides && first)) ||
+          (!first && !ir::equal(scaled->b, exponential)))
+        return false;
+      const Expr& by = first ? scaled->b : scaled->a;
+      const Stage* made = nullptr;
+      const ir::Load* load = reduction_in(by, made);
+      if (!load || ir::uses(by, key_.get()) || !made->combiner.is_sum() ||
+          !sums(*made, *load, exponential))
+        return false;
+      use(made);
+      const Expr scale = replaced(by, Expr(load), result_of(*made, *load, online_.total));
+      sum = divides ? sum / scale : sum * scale;
+    }
+    online_.result = ir::substitute(last_.result, {{last_.combiner.left[0].get(), sum}});
+    return true;
+  }
+
+  // A causal mask: select(key < q + .., s, -inf).
+  void find_bound() {
+    const auto* masked = ir::as<ir::Select>(online_.score);
+    if (!masked || !ir::equal(masked->no, ir::lowest(ir::DType::f32))) return;
+    const auto* below = ir::as<ir::Binary>(masked->condition);
+    const ir::Var& row = last_.axes[static_cast<size_t>(online_.row)];
+    if (!below || below->op != ir::BinaryOp::lt || !below->a.same(key_) ||
+        ir::uses(below->b, key_.get()) || ir::uses(ir::simplify(below->b - Expr(row)), row.get()))
+      return;
+    online_.bound = below->b;
+  }
+
+  bool is_point(size_t axis) const { return ir::is_const(last_.extents[axis], 1); }
+
+  // One axis that the scores do not know, and one that values and keys do not.
+  bool find_axes() {
+    int columns = 0;
+    online_.row = -1;
+    for (size_t i = 0; i < last_.axes.size(); ++i) {
+      const ir::VarNode* axis = last_.axes[i].get();
+      const bool left = ir::uses(online_.left, axis), right = ir::uses(online_.right, axis);
+      const bool scored = left || right || ir::uses(online_.score, axis);
+      if (is_point(i)) continue;
+      if (!scored) {
+        ++columns;
+        online_.column = static_cast<int>(i);
+      } else if (!ir::uses(online_.value, axis) && left != right) {
+        online_.row = static_cast<int>(i);
+      }
+    }
+    if (columns != 1 || online_.row < 0) return false;
+    const ir::VarNode* row = last_.axes[static_cast<size_t>(online_.row)].get();
+    if (ir::uses(online_.right, row)) std::swap(online_.left, online_.right);
+    find_bound();
+    return !ir::uses(online_.left, key_.get()) && ir::uses(online_.right, key_.get());
+  }
+
+  const Stage& last_;
+  const StageOf& stage_of_;
+  std::vector<const Stage*>& used_;
+  ir::Var key_;
+  Online online_;
+};
+
+}  // namespace
+
+std::optional<Online> online_of(const Stage& last, const StageOf& stage_of,
+                                std::vector<const Stage*>& used) {
+  return Finder(last, stage_of, used).run();
+}
+
+Online online_of(const Group& group) {
+  std::vector<const Stage*> used;
+  const StageOf stage_of = [&](const ir::Buffer& buffer) -> const Stage* {
+    for (const Member& member : group.members) {
+      if (member.stage.output.same(buffer) && &member != &group.members.back())
+        return &member.stage;
+    }
+    return nullptr;
+  };
+  auto online = online_of(group.last(), stage_of, used);
+  GS_CHECK(online, title_of(group));
+  return *std::move(online);
+}
+
+}  // namespace gossamer::schedule

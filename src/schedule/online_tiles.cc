@@ -1,0 +1,230 @@
+// The stages over one tile of queries and keys, and their default lists.
+#include <algorithm>
+#include <numeric>
+
+#include "ir/build.h"
+#include "ir/estimate.h"
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "schedule/online.h"
+#include "schedule/tiling.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Expr;
+using ops::Stage;
+using ops::StageKind;
+
+// Vectors of group memory: rows of scores begin in different banks.
+constexpr int64_t padding = 4, lanes = 4;
+constexpr int64_t most_columns = 256, least_rows = 16, step = 16;
+// Measured on an NVIDIA H100: from so many workgroups on, large tiles are faster than small ones,
+// and scores of more bytes cost more than they save.
+constexpr int64_t busy = 256, most_bytes = int64_t{64} << 20;
+
+int64_t extent_of(const Stage& stage, int axis) {
+  return ir::as_int(stage.extents[static_cast<size_t>(axis)]).value_or(0);
+}
+
+// A place in a tile as one of all: past the end, the last one.
+Expr place(const ir::Var& first, const ir::Var& own, const Expr& extent, int64_t tile) {
+  const Expr at = first + own;
+  const auto known = ir::as_int(extent);
+  return known && *known % tile == 0 ? at : ir::min(at, extent - ir::index(1));
+}
+
+// Whether a key of the tile is one; null: all are.
+Expr is_key(const ir::Var& first, const ir::Var& own, const Expr& extent, int64_t tile) {
+  const auto known = ir::as_int(extent);
+  return known && *known % tile == 0 ? Expr() : Expr(first + own < extent);
+}
+
+Stage stage_of(StageKind kind, const char* name, std::vector<ir::Var> axes,
+               std::vector<int64_t> extents) {
+  Stage stage;
+  stage.kind = kind;
+  stage.name = name;
+  stage.axes = std::move(axes);
+  for (const int64_t extent : extents) stage.extents.push_back(ir::index(extent));
+  return stage;
+}
+
+void reduce(Stage& stage, const ir::Var& axis, const Expr& extent, const ir::Var& total,
+            bool maximum) {
+  const ir::Var term = ir::var("term", ir::DType::f32);
+  stage.reduce_axes = {axis};
+  stage.reduce_extents = {extent};
+  stage.combiner = {{total},
+                    {term},
+                    {maximum ? ir::select(total < term, term, total) : total + term},
+                    {maximum ? ir::lowest(ir::DType::f32) : ir::zero(ir::DType::f32)}};
+}
+
+ir::Buffer shared(const char* name, std::vector<int64_t> extents) {
+  std::vector<Expr> shape;
+  for (const int64_t extent : extents) shape.push_back(ir::index(extent));
+  return ir::buffer(name, ir::DType::f32, std::move(shape), ir::Scope::group);
+}
+
+// One invocation a part of each row.
+List row_list(const OnlineTile& tile) {
+  List list{"reduce", {}};
+  add(list, "tile(k0, ", tile.invocations / tile.rows, ", ", lanes, ") -> k0.step, part, lane");
+  add(list, "rfactor(part)");
+  add(list, "rfactor(lane)");
+  add(list, "reorder(i0, part, k0.step, lane)");
+  add(list, "accumulate(k0.step)");
+  add(list, "unroll(k0.step, 8)");
+  add(list, "vectorize(lane)");
+  add(list, "fuse(i0, part) -> invocation");
+  add(list, "fuse(..) -> item");
+  add(list, "bind(invocation, group)");
+  add(list, "bind(item, grid)");
+  return list;
+}
+
+List map_list(const OnlineTile& tile) {
+  List list{"map", {}};
+  add(list, "split(i1, ", lanes, ") -> i1.vector, lane");
+  add(list, "fuse(i0, i1.vector) -> vector");
+  add(list, "split(vector, ", tile.invocations, ") -> step, invocation");
+  add(list, "reorder(invocation, step, lane)");
+  add(list, "unroll(step)");
+  add(list, "vectorize(lane)");
+  add(list, "fuse(..) -> item");
+  add(list, "bind(invocation, group)");
+  add(list, "bind(item, grid)");
+  return list;
+}
+
+Tiling product_tiling(const OnlineTile& tile, int64_t columns) {
+  Tiling t;
+  t.pattern = Pattern::contraction;
+  t.vector_axis = 1;
+  t.row_axis = 0;
+  t.lanes = lanes;
+  t.reduce_axis = 0;
+  t.reduce_block = step;
+  t.unroll = step;
+  t.ahead = true;
+  t.group_vectors = static_cast<int>(std::gcd(columns / lanes, int64_t{8}));
+  t.vectors = static_cast<int>(columns / lanes) / t.group_vectors;
+  t.group_rows = static_cast<int>(tile.invocations) / t.group_vectors;
+  t.rows = static_cast<int>(tile.rows) / t.group_rows;
+  t.group_size = static_cast<int>(tile.invocations);
+  return t;
+}
+
+}  // namespace
+
+OnlineTile online_tile(const Group& group, const Capabilities& caps) {
+  const Stage& last = group.last();
+  const Online online = online_of(group);
+  const int64_t columns = extent_of(last, online.column);
+  if (caps.group_size == 1 || caps.texture_memory || columns % step != 0 ||
+      columns > most_columns || columns == 0 ||
+      ir::estimate(last.extents[static_cast<size_t>(online.row)]) < least_rows)
+    return {};
+  int64_t groups = 1;
+  for (size_t i = 0; i < last.extents.size(); ++i) {
+    const int64_t extent = std::max<int64_t>(ir::estimate(last.extents[i]), 1);
+    const bool row = static_cast<int>(i) == online.row;
+    if (static_cast<int>(i) != online.column) groups *= row ? (extent + 63) / 64 : extent;
+  }
+  if (groups >= busy) return {64, 32, 64};
+  // Few workgroups take longer than products that store their scores in whole vectors do.
+  const int64_t keys = ir::as_int(last.reduce_extents[0]).value_or(0);
+  const bool stores = keys > 0 && keys % lanes == 0 && groups * 64 * keys * 4 <= most_bytes;
+  return stores ? OnlineTile{} : OnlineTile{32, 32, 128};
+}
+
+std::vector<Stage> online_stages(const Group& group, const Capabilities& caps) {
+  const Online online = online_of(group);
+  const Stage& last = group.last();
+  const OnlineTile tile = online_tile(group, caps);
+  const ir::Var first_row = last.axes[static_cast<size_t>(online.row)];
+  const ir::Var first_key = last.reduce_axes[0];
+  const Expr rows = last.extents[static_cast<size_t>(online.row)];
+  const Expr keys = last.reduce_extents[0];
+  const int64_t columns = extent_of(last, online.column);
+  const ir::Var row = ir::var("row"), key = ir::var("key"), column = ir::var("column");
+  const auto in_tile = [&](const Expr& expr) {
+    return ir::substitute(expr, {{first_row.get(), place(first_row, row, rows, tile.rows)},
+                                 {first_key.get(), place(first_key, key, keys, tile.keys)},
+                                 {last.axes[static_cast<size_t>(online.column)].get(), column}});
+  };
+  const Expr inside = is_key(first_key, key, keys, tile.keys);
+
+  Stage scores = stage_of(StageKind::reduce, "scores", {row, key}, {tile.rows, tile.keys});
+  reduce(scores, online.along, in_tile(online.extent), online.products, false);
+  scores.values = {in_tile(online.left) * in_tile(online.right)};
+  scores.result = in_tile(online.score);
+  if (inside) scores.result = ir::select(inside, scores.result, ir::lowest(ir::DType::f32));
+  scores.output = shared("scores", {tile.rows, tile.keys + padding});
+  const Expr score = ir::load(scores.output, {row, key});
+
+  const ir::Buffer top = shared("top", {tile.rows});
+  Stage peaks = stage_of(StageKind::reduce, "peaks", {row}, {tile.rows});
+  reduce(peaks, key, ir::index(tile.keys), online.peak, true);
+  peaks.values = {score};
+  peaks.result = ir::max(online.peak, ir::load(top, {row}));
+  peaks.output = shared("peaks", {tile.rows});
+
+  // Of rows without a finite score so far, weights are 0 rather than exp(-inf - -inf).
+  const Expr peak =
+      ir::substitute(in_tile(online.shift), {{online.peak.get(), ir::load(peaks.output, {row})}});
+  const Expr shift = ir::select(ir::is_inf(peak), ir::zero(ir::DType::f32), peak);
+  const auto weight_of = [&](const Expr& of) {
+    return ir::substitute(online.weight,
+                          {{online.of_score.get(), of}, {online.of_peak.get(), shift}});
+  };
+  Stage weights = stage_of(StageKind::compute, "weights", {row, key}, {tile.rows, tile.keys});
+  weights.result = weight_of(score);
+  weights.output = scores.output;
+  Stage scales = stage_of(StageKind::compute, "scales", {row}, {tile.rows});
+  scales.result = weight_of(ir::load(top, {row}));
+  scales.output = top;
+  Stage tops = stage_of(StageKind::compute, "tops", {row}, {tile.rows});
+  tops.result = ir::load(peaks.output, {row});
+  tops.output = top;
+
+  Stage totals = stage_of(StageKind::reduce, "totals", {row}, {tile.rows});
+  reduce(totals, key, ir::index(tile.keys), ir::var("acc", ir::DType::f32), false);
+  totals.values = {score};
+  totals.output = shared("totals", {tile.rows});
+  totals.result = ir::load(totals.output, {row}) * ir::load(top, {row}) + totals.combiner.left[0];
+
+  Stage sums = stage_of(StageKind::reduce, "sums", {row, column}, {tile.rows, columns});
+  reduce(sums, key, ir::index(tile.keys), online.sum, false);
+  const Expr value = in_tile(online.value);
+  sums.values = {score * (inside ? ir::select(inside, value, ir::zero(value->type)) : value)};
+  sums.result = online.sum;
+  sums.output = shared("sums", {tile.rows, columns});
+  return {scores, peaks, scales, tops, weights, totals, sums};
+}
+
+std::vector<List> online_lists(const Group& group, const Capabilities& caps) {
+  const OnlineTile tile = online_tile(group, caps);
+  const std::vector<Stage> stages = online_stages(group, caps);
+  const auto columns = [&](const Stage& stage) { return *ir::as_int(stage.extents[1]); };
+  const Stage &scores = stages.front(), &sums = stages.back();
+  List weighted = list_of(sums, product_tiling(tile, columns(sums)));
+  // The weights are in group memory.
+  std::erase_if(weighted.calls, [](const Call& call) {
+    return call.word == "stage_in" && call.arguments[1] == "0";
+  });
+  List values{"map", {}};
+  add(values, "split(i0, ", tile.invocations, ", guard) -> item, invocation");
+  add(values, "bind(invocation, group)");
+  add(values, "bind(item, grid)");
+  return {list_of(scores, product_tiling(tile, columns(scores))),
+          row_list(tile),
+          values,
+          values,
+          map_list(tile),
+          row_list(tile),
+          weighted};
+}
+
+}  // namespace gossamer::schedule
