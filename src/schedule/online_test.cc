@@ -1,4 +1,4 @@
-// Attention as one launch, and where it stays several.
+// Sums weighted by a softmax as one launch, and where they stay several.
 #include <gtest/gtest.h>
 
 #include "schedule/group_stages.h"
@@ -25,11 +25,11 @@ Stage map(const Buffer& output, std::vector<Var> axes, Expr value) {
 }
 
 // softmax(Q K') V, with 16 columns.
-struct Attention {
+struct WeightedSum {
   Buffer scores, peaks, weights, totals, out;
   ops::Program program;
 
-  Attention(Expr queries, Expr keys)
+  WeightedSum(Expr queries, Expr keys)
       : scores(matrix("scores", queries, keys)),
         peaks(matrix("peaks", queries, ir::index(1))),
         weights(matrix("weights", queries, keys)),
@@ -59,15 +59,15 @@ struct Attention {
   }
 };
 
-TEST(Online, AttentionIsOneLaunch) {
-  EXPECT_EQ(Attention(ir::index(37), ir::index(45)).launches(), 1U);
+TEST(Online, IsOneLaunch) {
+  EXPECT_EQ(WeightedSum(ir::index(37), ir::index(45)).launches(), 1U);
   const Var keys = ir::dimension("keys", 64);
-  EXPECT_EQ(Attention(ir::index(37), keys).launches(), 1U);
+  EXPECT_EQ(WeightedSum(ir::index(37), keys).launches(), 1U);
 }
 
 TEST(Online, ReadsBack) {
-  Attention attention(ir::index(37), ir::index(45));
-  const auto launched = group_stages(attention.program, {{attention.out.get()}, {}}, webgpu);
+  WeightedSum weighted(ir::index(37), ir::index(45));
+  const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, webgpu);
   const auto& group = std::get<Group>(launched[0]);
   const ScheduledGroup made = schedule_default(group, webgpu);
   EXPECT_EQ(made.schedules.size(), online_parts);
@@ -78,21 +78,21 @@ TEST(Online, ReadsBack) {
 }
 
 TEST(Online, StoresScoresThatOthersRead) {
-  Attention attention(ir::index(37), ir::index(45));
-  EXPECT_GT(attention.launches({attention.scores.get()}), 1U);
-  EXPECT_GT(attention.launches({attention.totals.get()}), 1U);
+  WeightedSum weighted(ir::index(37), ir::index(45));
+  EXPECT_GT(weighted.launches({weighted.scores.get()}), 1U);
+  EXPECT_GT(weighted.launches({weighted.totals.get()}), 1U);
 }
 
 TEST(Online, StoresScoresOfFewOrShortRows) {
-  EXPECT_GT(Attention(ir::index(64), ir::index(64)).launches(), 1U);  // few workgroups
-  EXPECT_GT(Attention(ir::index(8), ir::index(45)).launches(), 1U);
+  EXPECT_GT(WeightedSum(ir::index(64), ir::index(64)).launches(), 1U);  // few workgroups
+  EXPECT_GT(WeightedSum(ir::index(8), ir::index(45)).launches(), 1U);
 
-  EXPECT_EQ(Attention(ir::index(1 << 15), ir::index(64)).launches(), 1U);
+  EXPECT_EQ(WeightedSum(ir::index(1 << 15), ir::index(64)).launches(), 1U);
 }
 
 TEST(Online, FewRowsOfARunStoreTheirScores) {
-  Attention attention(ir::dimension("queries", 64), ir::index(45));
-  const auto launched = group_stages(attention.program, {{attention.out.get()}, {}}, webgpu);
+  WeightedSum weighted(ir::dimension("queries", 64), ir::index(45));
+  const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, webgpu);
   ASSERT_EQ(launched.size(), 4U);
   for (size_t i = 0; i < launched.size(); ++i) {
     const auto& group = std::get<Group>(launched[i]);
@@ -104,17 +104,17 @@ TEST(Online, FewRowsOfARunStoreTheirScores) {
 
 TEST(Online, IsForTargetsWithWorkgroups) {
   for (const TargetKind kind : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgl})
-    EXPECT_GT(Attention(ir::index(37), ir::index(45)).launches({}, capabilities_of(kind)), 1U);
+    EXPECT_GT(WeightedSum(ir::index(37), ir::index(45)).launches({}, capabilities_of(kind)), 1U);
 }
 
 TEST(Online, SumsOtherThanSoftmaxStay) {
-  Attention attention(ir::index(37), ir::index(45));
+  WeightedSum weighted(ir::index(37), ir::index(45));
   // Weights of the squared scores: the maximum is of something else.
-  Stage& weights = *attention.program[2].stage();
-  const Expr score = ir::load(attention.scores, {weights.axes[0], weights.axes[1]});
+  Stage& weights = *weighted.program[2].stage();
+  const Expr score = ir::load(weighted.scores, {weights.axes[0], weights.axes[1]});
   weights.result =
-      ir::exp(score * score - ir::load(attention.peaks, {weights.axes[0], ir::index(0)}));
-  EXPECT_GT(attention.launches(), 1U);
+      ir::exp(score * score - ir::load(weighted.peaks, {weights.axes[0], ir::index(0)}));
+  EXPECT_GT(weighted.launches(), 1U);
 }
 
 }  // namespace
