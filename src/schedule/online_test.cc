@@ -107,7 +107,7 @@ TEST(Online, IsForTargetsWithWorkgroups) {
     EXPECT_GT(WeightedSum(ir::index(37), ir::index(45)).launches({}, capabilities_of(kind)), 1U);
 }
 
-TEST(Online, SumsOtherThanSoftmaxStay) {
+TEST(Online, OtherSumsStay) {
   WeightedSum weighted(ir::index(37), ir::index(45));
   // Weights of the squared scores: the maximum is of something else.
   Stage& weights = *weighted.program[2].stage();
