@@ -22,14 +22,19 @@ uint32_t seed_of(const Builder& b) {
   return hash;
 }
 
-// 24 random bits of the element at a row-major place in `shape`, as f32 in [0, 1).
-Expr uniform(const Builder& b, const Shape& shape, Point point, uint32_t stream = 0) {
+// 32 random bits of the element at a row-major place in `shape`.
+Expr bits_of(const Builder& b, const Shape& shape, Point point, uint32_t stream = 0) {
   Expr place = ir::index(0);
   for (size_t i = 0; i < point.size(); ++i) place = place * shape[i] + point[i];
   Expr start = ir::cast(DType::u32, b.simplify(place));
   const uint32_t number = seed_of(b) + stream * 0x9e3779b9u;
   Expr key = ir::constant_int(DType::u32, int64_t{number});
-  Expr bits = mixed_bits(mixed_bits(start) + key);
+  return mixed_bits(mixed_bits(start) + key);
+}
+
+// 24 of them as f32 in [0, 1).
+Expr uniform(const Builder& b, const Shape& shape, Point point, uint32_t stream = 0) {
+  Expr bits = bits_of(b, shape, point, stream);
   Expr top = ir::binary(ir::BinaryOp::shr, bits, ir::constant_int(DType::u32, 8));
   return ir::cast(DType::f32, top) * (1.0 / (1 << 24));
 }
@@ -108,8 +113,7 @@ Result<> multinomial(Builder& b) {
                   "multinomial", combiner, dtype, {all[0], all[1]}, {all[2]},
                   [&](Point p, Point r) {
                     std::vector<Expr> at = {p[0], p[1], r[0]};
-                    Expr chance = uniform(b, all, at) + 1.0 / (1 << 25);  // never 0
-                    Expr noise = -ir::log(-ir::log(chance));
+                    Expr noise = gumbel_noise(bits_of(b, all, at));
                     return std::vector<Expr>{ir::cast(DType::f32, x({p[0], r[0]})) + noise, r[0]};
                   },
                   [&](Point, std::span<const Var> best) { return ir::cast(dtype, best[1]); }));
