@@ -21,7 +21,7 @@ constexpr int64_t padding = 4, lanes = 4;
 constexpr int64_t most_columns = 256, least_rows = 16, step = 16;
 // Measured on an NVIDIA H100: from so many workgroups on, large tiles are faster than small ones,
 // and scores of more bytes cost more than they save.
-constexpr int64_t busy = 256, most_bytes = int64_t{64} << 20;
+constexpr int64_t busy = 256, most_bytes = int64_t{128} << 20;
 
 int64_t extent_of(const Stage& stage, int axis) {
   return ir::as_int(stage.extents[static_cast<size_t>(axis)]).value_or(0);
