@@ -137,6 +137,7 @@ class Simplifier {
   void forget();
 
   Bounds bounds_;
+  bool asks_extents_ = false;  // in positive()
   RangeFinder ranges_;
   Order order_;
   PolyAlgebra algebra_;

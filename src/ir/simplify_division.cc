@@ -57,15 +57,19 @@ Term Simplifier::content_of(const Poly& p) {
 
 bool Simplifier::positive(const Poly& p) {
   if (not_negative(algebra_.add(p, Poly(-1)))) return true;
-  if (bounds_.positive_.empty() || !p.valid || p.terms.size() < 2) return false;
+  // Simplifying an extent may ask the same of a divisor in it.
+  if (asks_extents_ || bounds_.positive_.empty() || !p.valid || p.terms.size() < 2) return false;
   // A multiple of a sum that is an extent, such as 32 * (past + sequence).
   const Term content = content_of(p);
   if (!std::ranges::all_of(content.factors, [&](const Expr& e) { return ranges_.of(e).low > 0; }))
     return false;
+  asks_extents_ = true;
   const Poly sum = divide(p, algebra_.of_term(content)).quotient;
-  return std::ranges::any_of(bounds_.positive_, [&](const Expr& extent) {
+  const bool known = std::ranges::any_of(bounds_.positive_, [&](const Expr& extent) {
     return not_negative(algebra_.add(sum, poly(extent), -1));
   });
+  asks_extents_ = false;
+  return known;
 }
 
 // 0 <= p < by
