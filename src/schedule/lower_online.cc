@@ -57,10 +57,17 @@ class KeyWalk {
     Stmt body = ir::block({start_rows(), start, ir::barrier(), walk, finish});
     body = ir::alloc(held, in_shared_memory(body));
     for (const OnlinePart part :
-         {OnlinePart::scores, OnlinePart::peaks, OnlinePart::tops, OnlinePart::totals})
+         {OnlinePart::scores, OnlinePart::peaks, OnlinePart::tops, OnlinePart::totals}) {
+      int64_t elements = 1;
+      for (const Expr& extent : made(part)->shape) elements *= *ir::as_int(extent);
+      group_bytes_ += 4 * elements;
       body = ir::alloc(made(part), body);
+    }
     return in_workgroups(body);
   }
+
+  // What a workgroup shares, after run().
+  int64_t group_bytes() const { return group_bytes_; }
 
  private:
   const Schedule& schedule(OnlinePart part) const { return schedules_[static_cast<size_t>(part)]; }
@@ -99,7 +106,7 @@ class KeyWalk {
   }
 
   // Stages follow each other, with barriers between them: their tiles lie in the same memory.
-  Stmt in_shared_memory(const Stmt& body) const {
+  Stmt in_shared_memory(const Stmt& body) {
     std::vector<std::vector<ir::Buffer>> tiles;  // of each stage, largest first
     std::vector<ir::Buffer> shared;
     const auto size_of = [](const ir::Buffer& b) { return *ir::as_int(b->shape[0]); };
@@ -127,7 +134,10 @@ class KeyWalk {
       return alloc && map.contains(alloc->buffer.get()) ? alloc->body : Stmt();
     };
     Stmt result = ir::substitute_buffers(ir::rewrite(body, rewriter), map);
-    for (const ir::Buffer& tile : shared) result = ir::alloc(tile, result);
+    for (const ir::Buffer& tile : shared) {
+      result = ir::alloc(tile, result);
+      group_bytes_ += 4 * size_of(tile);
+    }
     return result;
   }
 
@@ -194,6 +204,7 @@ class KeyWalk {
     return ir::loop(item, ir::simplify(count), ir::LoopKind::grid, body);
   }
 
+  int64_t group_bytes_ = 0;
   const ops::Stage& last_;
   Online online_;
   std::span<const Schedule> schedules_;
@@ -207,8 +218,13 @@ class KeyWalk {
 
 Result<ir::Kernel> lower_online(const Group& group, std::span<const Schedule> schedules) {
   for (const Schedule& schedule : schedules) GS_TRY(can_lower(schedule));
-  return kernel_of(title_of(group), KeyWalk(group, schedules).run(), inputs_of(group),
-                   outputs_of(group));
+  KeyWalk walk(group, schedules);
+  const Stmt body = walk.run();
+  const Capabilities& caps = schedules[0].capabilities();
+  if (walk.group_bytes() > caps.max_group_bytes)
+    return fail(cat("tiles of ", walk.group_bytes(), " bytes; a workgroup of ", name_of(caps.kind),
+                    " shares ", caps.max_group_bytes));
+  return kernel_of(title_of(group), body, inputs_of(group), outputs_of(group));
 }
 
 }  // namespace gossamer::schedule

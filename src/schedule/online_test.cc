@@ -24,23 +24,24 @@ Stage map(const Buffer& output, std::vector<Var> axes, Expr value) {
   return stage;
 }
 
-// softmax(Q K') V, with 16 columns.
+// softmax(Q K') V.
 struct WeightedSum {
   Buffer scores, peaks, weights, totals, out;
   ops::Program program;
 
-  WeightedSum(Expr queries, Expr keys)
+  WeightedSum(Expr queries, Expr keys, int64_t width = 16)
       : scores(matrix("scores", queries, keys)),
         peaks(matrix("peaks", queries, ir::index(1))),
         weights(matrix("weights", queries, keys)),
         totals(matrix("totals", queries, ir::index(1))),
-        out(matrix("out", queries, ir::index(16))) {
-    const Buffer q = matrix("q", queries, ir::index(16)), k = matrix("k", keys, ir::index(16));
-    const Buffer v = matrix("v", keys, ir::index(16));
+        out(matrix("out", queries, ir::index(width))) {
+    const Buffer q = matrix("q", queries, ir::index(width)),
+                 k = matrix("k", keys, ir::index(width));
+    const Buffer v = matrix("v", keys, ir::index(width));
     const Var i = ir::var("i"), j = ir::var("j"), d = ir::var("d"), one = ir::var("one");
     const Expr zero = ir::index(0);
     program.push_back(
-        sum(scores, {i, j}, {d}, {ir::index(16)}, ir::load(q, {i, d}) * ir::load(k, {j, d})));
+        sum(scores, {i, j}, {d}, {ir::index(width)}, ir::load(q, {i, d}) * ir::load(k, {j, d})));
     Stage peak = sum(peaks, {i, one}, {j}, {keys}, ir::load(scores, {i, j}));
     peak.combiner.joined = {ir::max(peak.combiner.left[0], peak.combiner.right[0])};
     peak.combiner.identity = {ir::lowest(DType::f32)};
@@ -75,6 +76,20 @@ TEST(Online, ReadsBack) {
   const auto read = parse_schedules(group, webgpu, to_string(made.schedules));
   ASSERT_TRUE(read) << read.error().to_string();
   EXPECT_EQ(ir::print(*lower(group, *read)), ir::print(made.kernel));
+}
+
+// Of what every workgroup may share.
+TEST(Online, TilesFitInGroupMemory) {
+  for (const int64_t rows : {37, 1 << 15}) {
+    for (int64_t width = 16; width <= 256; width += 16) {
+      WeightedSum weighted(ir::index(rows), ir::index(45), width);
+      const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, webgpu);
+      ASSERT_EQ(launched.size(), 1U) << rows << " x " << width;
+      const auto& group = std::get<Group>(launched[0]);
+      EXPECT_TRUE(schedule_at(group, webgpu, default_point(group, webgpu)))
+          << rows << " x " << width;
+    }
+  }
 }
 
 TEST(Online, StoresScoresThatOthersRead) {

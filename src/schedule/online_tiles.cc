@@ -98,6 +98,7 @@ List map_list(const OnlineTile& tile) {
   return list;
 }
 
+// Tiles of values are no larger than those of queries: 16 KiB hold one and the scores.
 Tiling product_tiling(const OnlineTile& tile, int64_t columns) {
   Tiling t;
   t.pattern = Pattern::contraction;
@@ -105,8 +106,9 @@ Tiling product_tiling(const OnlineTile& tile, int64_t columns) {
   t.row_axis = 0;
   t.lanes = lanes;
   t.reduce_axis = 0;
-  t.reduce_block = step;
-  t.unroll = step;
+  int64_t block = step;
+  while (block * columns > step * 64) block /= 2;
+  t.reduce_block = t.unroll = static_cast<int>(block);
   t.ahead = true;
   t.group_vectors = static_cast<int>(std::gcd(columns / lanes, int64_t{8}));
   t.vectors = static_cast<int>(columns / lanes) / t.group_vectors;
@@ -132,11 +134,13 @@ OnlineTile online_tile(const Group& group, const Capabilities& caps) {
     const bool row = static_cast<int>(i) == online.row;
     if (static_cast<int>(i) != online.column) groups *= row ? (extent + 63) / 64 : extent;
   }
-  if (groups >= busy) return {64, 32, 64};
+  const OnlineTile small{32, 32, 128};
+  // Of wider sums, 64 invocations would have to hold too many.
+  if (groups >= busy) return columns <= 64 ? OnlineTile{64, 32, 64} : small;
   // Few workgroups take longer than products that store their scores in whole vectors do.
   const int64_t keys = ir::as_int(last.reduce_extents[0]).value_or(0);
   const bool stores = keys > 0 && keys % lanes == 0 && groups * 64 * keys * 4 <= most_bytes;
-  return stores ? OnlineTile{} : OnlineTile{32, 32, 128};
+  return stores ? OnlineTile{} : small;
 }
 
 std::vector<Stage> online_stages(const Group& group, const Capabilities& caps) {
