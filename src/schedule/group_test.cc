@@ -24,16 +24,6 @@ Stage row_sum(const Buffer& a, const Buffer& sums) {
   return sum(sums, {i}, {k}, {a->shape[1]}, ir::load(a, {i, k}));
 }
 
-Stage map(const char* name, const Buffer& output, std::vector<Var> axes, Expr value) {
-  Stage stage;
-  stage.name = name;
-  stage.output = output;
-  stage.axes = std::move(axes);
-  stage.extents = output->shape;
-  stage.result = std::move(value);
-  return stage;
-}
-
 // Each row divided by its sum.
 struct Rows {
   Buffer a, sums, c;

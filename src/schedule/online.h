@@ -24,7 +24,7 @@ struct Online {
   ir::Expr extent, left, right;
   ir::Var products;  // the sum, which `score` sees
   ir::Expr score;
-  ir::Expr bound;  // keys from here on score -inf, of rows below q too; null: there is no such rule
+  ir::Expr bound;  // keys from here on score -inf in row q and those before it; null: unknown
   ir::Var of_score, of_peak, peak;  // weight sees the first two, shift the maximum
   ir::Expr weight, shift;
   ir::Var sum, total;  // result sees the weighted sum and the sum of the weights
@@ -45,8 +45,8 @@ struct OnlineTile {
 };
 OnlineTile online_tile(const Group& group, const Capabilities& capabilities);
 
-// Of these, two share memory with one before: weights are where the scores were, and the scales of
-// a tile where the tops (the maxima so far) were, until it ends.
+// Weights overwrite the scores. Scales overwrite the tops (the maxima so far), which are written
+// again at the end of a tile.
 enum class OnlinePart : uint8_t { scores, peaks, scales, tops, weights, totals, sums };
 constexpr size_t online_parts = 7;
 

@@ -14,16 +14,6 @@ Buffer matrix(const char* name, Expr rows, Expr columns) {
   return ir::buffer(name, DType::f32, {std::move(rows), std::move(columns)});
 }
 
-Stage map(const Buffer& output, std::vector<Var> axes, Expr value) {
-  Stage stage;
-  stage.name = output->name;
-  stage.output = output;
-  stage.axes = std::move(axes);
-  stage.extents = output->shape;
-  stage.result = std::move(value);
-  return stage;
-}
-
 // softmax(Q K') V.
 struct WeightedSum {
   Buffer scores, peaks, weights, totals, out;
@@ -46,8 +36,8 @@ struct WeightedSum {
     peak.combiner.joined = {ir::max(peak.combiner.left[0], peak.combiner.right[0])};
     peak.combiner.identity = {ir::lowest(DType::f32)};
     program.push_back(peak);
-    program.push_back(
-        map(weights, {i, j}, ir::exp(ir::load(scores, {i, j}) - ir::load(peaks, {i, zero}))));
+    program.push_back(map("weights", weights, {i, j},
+                          ir::exp(ir::load(scores, {i, j}) - ir::load(peaks, {i, zero}))));
     program.push_back(sum(totals, {i, one}, {j}, {keys}, ir::load(weights, {i, j})));
     program.push_back(
         sum(out, {i, d}, {j}, {keys},
@@ -78,7 +68,7 @@ TEST(Online, ReadsBack) {
   EXPECT_EQ(ir::print(*lower(group, *read)), ir::print(made.kernel));
 }
 
-// Of what every workgroup may share.
+// In the memory that every workgroup has.
 TEST(Online, TilesFitInGroupMemory) {
   for (const int64_t rows : {37, 1 << 15}) {
     for (int64_t width = 16; width <= 256; width += 16) {

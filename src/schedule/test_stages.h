@@ -56,6 +56,16 @@ inline Stage sum(Buffer output, std::vector<Var> axes, std::vector<Var> reduced,
   return stage;
 }
 
+inline Stage map(const char* name, const Buffer& output, std::vector<Var> axes, Expr value) {
+  Stage stage;
+  stage.name = name;
+  stage.output = output;
+  stage.axes = std::move(axes);
+  stage.extents = output->shape;
+  stage.result = std::move(value);
+  return stage;
+}
+
 // C[i, j] = sum over k of A[i, k] * B[k, j]
 inline Stage product(Expr m, Expr k, Expr n) {
   const Buffer a = ir::buffer("A", DType::f32, {m, k}), b = ir::buffer("B", DType::f32, {k, n});
