@@ -76,12 +76,7 @@ function fakeCaches(context: TestContext): Map<string, Uint8Array> {
   const kept = new Map<string, Uint8Array>();
   const cache = {
     match: (key: string) => Promise.resolve(kept.has(key) ? new Response(kept.get(key) as Uint8Array<ArrayBuffer>) : undefined),
-    // Browsers copy each part before they ask for the next.
-    put: async (key: string, response: Response) => {
-      const parts: Uint8Array[] = [];
-      for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) parts.push(part.slice());
-      kept.set(key, new Uint8Array(Buffer.concat(parts)));
-    },
+    put: async (key: string, response: Response) => void kept.set(key, new Uint8Array(await response.arrayBuffer())),
     delete: (key: string) => Promise.resolve(kept.delete(key)),
   };
   Object.assign(globalThis, {caches: {open: () => Promise.resolve(cache)}});
@@ -89,10 +84,14 @@ function fakeCaches(context: TestContext): Map<string, Uint8Array> {
   return kept;
 }
 
+const isMark = (key: string): boolean => key.endsWith('/checked');
+/** The keys of files that were checked after they were kept. */
+const checked = (kept: ReadonlyMap<string, Uint8Array>): string[] => [...kept.keys()].filter((key) => kept.has(`${key}/checked`));
+
 /** The cache takes files while they arrive, and load() does not wait for it. */
 async function keeps(kept: ReadonlyMap<string, Uint8Array>, count: number): Promise<void> {
-  for (let turn = 0; turn < 1000 && kept.size < count; ++turn) await new Promise((resolve) => setTimeout(resolve, 5));
-  assert.equal(kept.size, count);
+  for (let turn = 0; turn < 1000 && [...kept.keys()].filter(isMark).length < count; ++turn) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(checked(kept).length, count);
 }
 
 const shardsAsked = (asked: readonly string[]): string[] => asked.filter((name) => name.startsWith('weights')).sort();
@@ -220,7 +219,7 @@ test('files are kept by their SHA-256, and a load that was broken off goes on', 
     await keeps(kept, 4);
   }
   // Somebody else's bytes under the key are noticed, and fetched.
-  const key = [...kept.keys()][1] ?? '';
+  const key = checked(kept)[1] ?? '';
   kept.set(key, (kept.get(key) as Uint8Array).map((byte) => byte ^ 1));
   asked.length = 0;
   using model = await load(url);
@@ -230,6 +229,22 @@ test('files are kept by their SHA-256, and a load that was broken off goes on', 
   using again = await load(url);
   assert.deepEqual(await firsts(again), RIGHT);
   assert.equal(shardsAsked(asked).length, 1);
+  // What was kept before a page ended, and not checked, does not count.
+  kept.delete(`${key}/checked`);
+  asked.length = 0;
+  using last = await load(url);
+  assert.deepEqual(await firsts(last), RIGHT);
+  assert.equal(shardsAsked(asked).length, 1);
+});
+
+test('what is not as listed is not kept', async (context) => {
+  const kept = fakeCaches(context);
+  const files = await largePackage(OPTIONS);
+  const bad = await serve(context, withFile(files, SHARD, (files.get(SHARD) as Uint8Array).map((byte) => byte ^ 1)));
+  await refuses(load(bad.url), /weights\.2\.safetensors has hash/);
+  await keeps(kept, 3);
+  for (let turn = 0; turn < 1000 && kept.size > 6; ++turn) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(kept.size, 6);
 });
 
 test('caching is as asked for', async (context) => {
@@ -306,19 +321,19 @@ test('larger files are checked by their pieces', async (context) => {
     await refuses(load(longer.url), new RegExp(`${name} has \\d+ bytes instead of ${bytes.length} `));
     assert.deepEqual(longer.asked.filter((each) => each.startsWith(name)), [name, name], 'once more, past the cache');
   }
-  const before = kept.size;
-  // A download that is cut off goes on within a piece; what threads share is as good.
+  const before = checked(kept).length;
+  // A download that is cut off goes on within a piece, and is not kept; what threads share is as good.
   const {url, asked} = await serve(context, files, {
     [LARGE]: (bytes, request, response, times) => (times === 1 ? cut(bytes, response, 5 * MIB) : ranged(bytes, request, response, times)),
   });
   const shared = new Uint8Array(new SharedArrayBuffer(size));
   shared.set(files.get(LARGE) as Uint8Array);
-  for (const from of [url, url, withFile(files, LARGE, shared)]) {
+  for (const [from, count] of [[url, 0], [url, 1], [url, 1], [withFile(files, LARGE, shared), 1]] as const) {
     using model = await load(from, {cache: true});
     assert.deepEqual(await firsts(model), LARGE_RIGHT);
-    await keeps(kept, before + 1);
+    await keeps(kept, before + count);
   }
-  assert.equal(asked.filter((each) => each.startsWith(LARGE)).length, 2);
+  assert.equal(asked.filter((each) => each.startsWith(LARGE)).length, 3);
 });
 
 test('a large file is taken as it arrives, and a block that is not as listed is fetched again with those after it', async (context) => {
@@ -364,7 +379,7 @@ test('a package that lists hashes of another takes its place in no cache', async
     using model = await load((await serve(context, from)).url, {cache: true});
     assert.equal((await firsts(model)).length, 3);
     await keeps(kept, 1);
-    return [...kept.keys()].sort();
+    return checked(kept).sort();
   };
   const own = await keysOf(files);
   // Where sha256 is what is checked.
