@@ -441,7 +441,10 @@ Result<Schedule> apply(const ops::Stage& stage, const Capabilities& capabilities
 Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capabilities,
                                     const Point& point, Names names) {
   const bool rows = group.form == GroupForm::rows;
-  const size_t count = schedules_of(group);
+  const bool online = group.form == GroupForm::online;
+  const std::vector<ops::Stage> stages =
+      online ? online_stages(group, capabilities) : std::vector<ops::Stage>();
+  const size_t count = online ? stages.size() : schedules_of(group);
   if (point.size() != count)
     return fail(cat(point.size(), " schedules for a group that takes ", count));
   std::vector<Schedule> schedules;
@@ -455,8 +458,7 @@ Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capa
     }
     return schedules;
   }
-  if (group.form == GroupForm::online) {
-    const std::vector<ops::Stage> stages = online_stages(group, capabilities);
+  if (online) {
     for (size_t i = 0; i < count; ++i) {
       GS_ASSIGN(Schedule schedule, apply(stages[i], capabilities, point[i], names));
       schedules.push_back(std::move(schedule));

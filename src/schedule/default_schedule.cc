@@ -62,6 +62,8 @@ bool has_variant(const Group& group, const Capabilities& capabilities, const Cap
   if (group.form == GroupForm::rows)
     return default_row_tiling(group, others).threads !=
            default_row_tiling(group, capabilities).threads;
+  if (group.form == GroupForm::online)
+    return online_tile(group, others) != online_tile(group, capabilities);
   return group.form == GroupForm::single &&
          default_tiling(group.last(), others) != default_tiling(group.last(), capabilities);
 }

@@ -222,7 +222,7 @@ class Grouper {
     }
     merged.members.push_back(items_[i].group.members[0]);
     if (online_tile(merged, caps_).keys == 0 ||
-        static_cast<int>(bindings(merged)) > caps_.max_storage_buffers)
+        (caps_.group_size > 1 && static_cast<int>(bindings(merged)) > caps_.max_storage_buffers))
       return;
     const Stage& last = merged.last();
     if (!ir::as_int(last.extents[static_cast<size_t>(online_of(merged).row)])) {

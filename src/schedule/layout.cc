@@ -10,6 +10,7 @@
 #include "ops/states.h"
 #include "schedule/access.h"
 #include "schedule/costs.h"
+#include "schedule/online.h"
 #include "schedule/packing.h"
 #include "schedule/placed_buffers.h"
 #include "schedule/texture_layout.h"
@@ -42,6 +43,9 @@ class Chooser {
   void run(std::vector<std::pair<Buffer, Buffer>>& replaced) {
     Program result;
     find_states();
+    // On GPUs, tiles in group memory are such copies.
+    if (caps_.group_size == 1 && !caps_.texture_memory)
+      online_ = online_products(program_, ports_.outputs, caps_);
     const std::vector<int> blocks = ops::blocks_of(program_);
     for (size_t i = 0; i < program_.size(); ++i) {
       if (!program_[i].stage() || !program_[i].stage()->side.empty()) {
@@ -205,7 +209,8 @@ class Chooser {
     // A reduction that would gather runs along its own axes instead, unless copies of what a run
     // makes pay (the gradient of a product by a factor, which walks the other one's rows). In
     // groups of invocations, tiles in their memory are such copies.
-    if (caps_.group_size > 1 || caps_.texture_memory) return -1;
+    if (caps_.group_size > 1 || caps_.texture_memory || online_.contains(stage.output.get()))
+      return -1;
     std::tie(axis, terms) = best_axis(stage, true);
     return terms < 0 ? -1 : axis;
   }
@@ -251,7 +256,7 @@ class Chooser {
     if (axis >= 0) layout = vector_layout(stage.output->shape, axis, caps_);
     if (placed_.shares_words(stage.output)) layout = placed_.layout_of(stage.output.get());
     if (axis >= 0 && caps_.texture_memory && !port) add_layers(stage, axis, layout);
-    if (stage.kind == StageKind::reduce && axis >= 0)
+    if (stage.kind == StageKind::reduce && axis >= 0 && !online_.contains(stage.output.get()))
       packing_.pack_operands(stage, axis, block_, result);
     if (!port || layout == port_layout(*stage.output, caps_)) {
       placed_.place(stage.output, layout);
@@ -312,6 +317,7 @@ class Chooser {
   const Costs& costs_;
   std::set<const ir::BufferNode*> constant_;
   std::set<const ir::BufferNode*> states_;
+  std::set<const ir::BufferNode*> online_;  // what walks over keys make
   PlacedBuffers placed_;
   Packing packing_;
   int block_ = 0;

@@ -21,7 +21,7 @@ Result<ir::Kernel> lower(const Schedule& schedule);
 // the grid and to the group have the same extents. Groups beside each other have their own, and
 // workgroups of one size.
 Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules);
-// How many schedules a group has.
+// How many schedules a group has, other than one of form online.
 size_t schedules_of(const Group& group);
 
 }  // namespace gossamer::schedule

@@ -164,7 +164,6 @@ Result<ir::Kernel> lower_beside(const Group& group, std::span<const Schedule> sc
 
 size_t schedules_of(const Group& group) {
   if (group.form == GroupForm::rows) return group.members.size();
-  if (group.form == GroupForm::online) return online_parts;
   size_t count = group.form == GroupForm::beside ? 0 : 1;
   for (const Group& one : group.beside) count += schedules_of(one);
   return count;

@@ -7,8 +7,8 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "schedule/access.h"
+#include "schedule/key_walk.h"
 #include "schedule/lower_loops.h"
-#include "schedule/online.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -16,13 +16,9 @@ namespace {
 using ir::Expr;
 using ir::Stmt;
 
-class KeyWalk {
+class GroupWalk : public KeyWalk {
  public:
-  KeyWalk(const Group& group, std::span<const Schedule> schedules)
-      : last_(group.last()),
-        online_(online_of(group)),
-        schedules_(schedules),
-        tile_(online_tile(group, schedules[0].capabilities())) {}
+  using KeyWalk::KeyWalk;
 
   Stmt run() {
     const Schedule& sums = schedule(OnlinePart::sums);
@@ -41,19 +37,16 @@ class KeyWalk {
         alone(nest, in_invocation(weighted, nest, coordinates, {{}, point, held, cell}));
     parts_.push_back(add);
 
-    const ir::Var block = ir::var("block");
-    Stmt walk =
+    const Stmt walk = for_tiles(
         ir::block({each(OnlinePart::scores), ir::barrier(), each(OnlinePart::peaks), ir::barrier(),
                    each(OnlinePart::scales), each(OnlinePart::weights), ir::barrier(),
-                   each(OnlinePart::totals), add, ir::barrier(), each(OnlinePart::tops)});
-    walk = ir::loop(block, ceil_div(keys(), tile_.keys), ir::LoopKind::serial,
-                    ir::let(last_.reduce_axes[0], Expr(block) * ir::index(tile_.keys), walk));
+                   each(OnlinePart::totals), add, ir::barrier(), each(OnlinePart::tops)}));
 
     const auto at_each = [&](const Stmt& body) {
       return alone(nest, at_invocation(nest, coordinates, in_nest(nest, coordinates, loops, body)));
     };
     const Stmt start = at_each(ir::store(held, cell, ir::zero(held->dtype)));
-    const Stmt finish = at_each(store(point, held, cell));
+    const Stmt finish = at_each(finished(point, held, cell));
     Stmt body = ir::block({start_rows(), start, ir::barrier(), walk, finish});
     body = ir::alloc(held, in_shared_memory(body));
     for (const OnlinePart part :
@@ -63,25 +56,15 @@ class KeyWalk {
       group_bytes_ += 4 * elements;
       body = ir::alloc(made(part), body);
     }
-    return in_workgroups(body);
+    return in_items(ir::loop(invocation_, ir::index(tile_.invocations), ir::LoopKind::group, body));
   }
 
   // What a workgroup shares, after run().
   int64_t group_bytes() const { return group_bytes_; }
 
  private:
-  const Schedule& schedule(OnlinePart part) const { return schedules_[static_cast<size_t>(part)]; }
-  const ir::Buffer& made(OnlinePart part) const { return schedule(part).stage().output; }
-
-  // A stage in the invocations of the workgroup: its launch is that of the walk.
   Stmt alone(const Nest& nest, const Stmt& body) const {
-    ir::VarMap map;
-    for (const LoopId id : nest.walks[0].order) {
-      const Loop& loop = nest.loop(id);
-      if (loop.kind == ir::LoopKind::grid) map[loop.var.get()] = ir::index(0);
-      if (loop.kind == ir::LoopKind::group) map[loop.var.get()] = invocation_;
-    }
-    return ir::substitute(body, map);
+    return inside_walk(nest, body, invocation_);
   }
 
   Stmt each(OnlinePart part) {
@@ -91,18 +74,6 @@ class KeyWalk {
     const Destination destination{one.stage().output, coordinates.of(nest.axes), {}, {}};
     parts_.push_back(alone(nest, in_invocation(one.stage(), nest, coordinates, destination)));
     return parts_.back();
-  }
-
-  // Keys that some row of the tile may see.
-  Expr keys() const {
-    const Expr all = last_.reduce_extents[0];
-    if (!online_.bound.get()) return all;
-    const auto axis = static_cast<size_t>(online_.row);
-    const Expr row = Expr(last_.axes[axis]) + ir::index(tile_.rows - 1);
-    const Expr bound = ir::substitute(
-        online_.bound,
-        {{last_.axes[axis].get(), ir::min(row, last_.extents[axis] - ir::index(1))}});
-    return ir::max(ir::min(all, bound), ir::index(0));
   }
 
   // Stages follow each other, with barriers between them: their tiles lie in the same memory.
@@ -166,49 +137,17 @@ class KeyWalk {
                                            : ir::branch(row < ir::index(tile_.rows), values);
   }
 
-  Stmt store(const std::vector<Expr>& point, const ir::Buffer& held,
-             const std::vector<Expr>& cell) const {
-    const auto row_axis = static_cast<size_t>(online_.row);
-    const auto column_axis = static_cast<size_t>(online_.column);
-    const Expr row = Expr(last_.axes[row_axis]) + point[0];
-    std::vector<Expr> where(last_.axes.begin(), last_.axes.end());
-    where[row_axis] = row;
-    where[column_axis] = point[1];
-    const Expr result = ir::substitute(
-        online_.result, {{online_.sum.get(), ir::load(held, cell)},
-                         {online_.total.get(), ir::load(made(OnlinePart::totals), {point[0]})},
-                         {last_.axes[row_axis].get(), row},
-                         {last_.axes[column_axis].get(), point[1]}});
-    const Expr& rows = last_.extents[row_axis];
+  Stmt finished(const std::vector<Expr>& point, const ir::Buffer& held,
+                const std::vector<Expr>& cell) const {
+    const Stmt stored = store(point[0], point[1], ir::load(held, cell));
+    const Expr& rows = last_.extents[row_];
     const auto known = ir::as_int(rows);
-    const Stmt stored = ir::store(last_.output, where, result);
-    return known && *known % tile_.rows == 0 ? stored : ir::branch(row < rows, stored);
-  }
-
-  // A workgroup a tile of rows, of each point of the other axes.
-  Stmt in_workgroups(Stmt body) const {
-    std::vector<Expr> extents = last_.extents;
-    const auto row_axis = static_cast<size_t>(online_.row);
-    extents[row_axis] = ceil_div(extents[row_axis], tile_.rows);
-    extents[static_cast<size_t>(online_.column)] = ir::index(1);
-    Expr count = ir::index(1);
-    for (const Expr& extent : extents) count = count * extent;
-    const ir::Var item = ir::var("item");
-    const std::vector<Expr> place = unravel(item, extents);
-    for (size_t i = 0; i < extents.size(); ++i) {
-      if (static_cast<int>(i) == online_.column) continue;
-      body =
-          ir::let(last_.axes[i], i == row_axis ? place[i] * ir::index(tile_.rows) : place[i], body);
-    }
-    body = ir::loop(invocation_, ir::index(tile_.invocations), ir::LoopKind::group, body);
-    return ir::loop(item, ir::simplify(count), ir::LoopKind::grid, body);
+    return known && *known % tile_.rows == 0
+               ? stored
+               : ir::branch(Expr(last_.axes[row_]) + point[0] < rows, stored);
   }
 
   int64_t group_bytes_ = 0;
-  const ops::Stage& last_;
-  Online online_;
-  std::span<const Schedule> schedules_;
-  OnlineTile tile_;
   ir::Var invocation_ = ir::var("invocation");
   std::vector<Expr> cell_shape_;
   std::vector<Stmt> parts_;  // the stages of the walk
@@ -217,10 +156,11 @@ class KeyWalk {
 }  // namespace
 
 Result<ir::Kernel> lower_online(const Group& group, std::span<const Schedule> schedules) {
-  for (const Schedule& schedule : schedules) GS_TRY(can_lower(schedule));
-  KeyWalk walk(group, schedules);
-  const Stmt body = walk.run();
   const Capabilities& caps = schedules[0].capabilities();
+  if (caps.group_size == 1) return lower_online_vectors(group, schedules);
+  for (const Schedule& schedule : schedules) GS_TRY(can_lower(schedule));
+  GroupWalk walk(group, schedules, online_tile(group, caps));
+  const Stmt body = walk.run();
   if (walk.group_bytes() > caps.max_group_bytes)
     return fail(cat("tiles of ", walk.group_bytes(), " bytes; a workgroup of ", name_of(caps.kind),
                     " shares ", caps.max_group_bytes));

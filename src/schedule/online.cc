@@ -1,6 +1,7 @@
 #include "schedule/online.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
@@ -91,10 +92,33 @@ class Finder {
 
   // Whether a reduction over all keys has these terms, one a key, where it is loaded.
   bool sums(const Stage& made, const ir::Load& load, const Expr& term) {
-    if (!ir::prove_equal(made.reduce_extents[0], last_.reduce_extents[0])) return false;
-    const Expr own = ir::substitute(at(made, load, inlined(made.values[0])),
-                                    {{made.reduce_axes[0].get(), Expr(key_)}});
-    return ir::equal(ir::simplify(own), ir::simplify(term));
+    Expr own = at(made, load, inlined(made.values[0]));
+    if (ir::prove_equal(made.reduce_extents[0], last_.reduce_extents[0])) {
+      own = ir::substitute(own, {{made.reduce_axes[0].get(), Expr(key_)}});
+    } else if (own = terms_of_parts(made, own); !own.get()) {
+      return false;
+    }
+    ir::Bounds bounds;
+    if (const auto known = ir::as_int(last_.reduce_extents[0]))
+      bounds.set(key_.get(), {0, *known - 1});
+    return ir::equal(ir::simplify(own, bounds), ir::simplify(term, bounds));
+  }
+
+  // Of a sum of the sums of parts, as long ones are defined: the term of a key. Null: it is none.
+  Expr terms_of_parts(const Stage& made, const Expr& value) {
+    const auto* load = ir::as<ir::Load>(value);
+    const Stage* parts = nullptr;
+    if (!load || !made.combiner.is_sum() || reduction_in(value, parts) != load ||
+        !parts->combiner.is_sum() || !ir::equal(parts->result, parts->combiner.left[0]))
+      return {};
+    const auto parts_of = ir::as_int(made.reduce_extents[0]),
+               size = ir::as_int(parts->reduce_extents[0]),
+               keys = ir::as_int(last_.reduce_extents[0]);
+    if (!parts_of || !size || !keys || *parts_of != (*keys + *size - 1) / *size) return {};
+    use(parts);
+    return ir::substitute(at(*parts, *load, inlined(parts->values[0])),
+                          {{made.reduce_axes[0].get(), ir::floordiv(key_, *size)},
+                           {parts->reduce_axes[0].get(), ir::floormod(key_, *size)}});
   }
 
   bool find_weight(const Expr& weights) {
@@ -169,6 +193,9 @@ class Finder {
       use(made);
       const Expr scale = replaced(by, Expr(load), result_of(*made, *load, online_.total));
       sum = divides ? sum / scale : sum * scale;
+      // A sum over no keys is 0, not 0 / 0.
+      const Expr& keys = last_.reduce_extents[0];
+      if (!ir::as_int(keys)) sum = ir::select(keys == ir::index(0), ir::zero(ir::DType::f32), sum);
     }
     online_.result = ir::substitute(last_.result, {{last_.combiner.left[0].get(), sum}});
     return true;
@@ -223,6 +250,48 @@ class Finder {
 std::optional<Online> online_of(const Stage& last, const StageOf& stage_of,
                                 std::vector<const Stage*>& used) {
   return Finder(last, stage_of, used).run();
+}
+
+std::set<const ir::BufferNode*> online_products(const ops::Program& program,
+                                                const std::set<const ir::BufferNode*>& kept,
+                                                const Capabilities& capabilities) {
+  std::map<const ir::BufferNode*, std::vector<size_t>> writers, readers;
+  for (size_t i = 0; i < program.size(); ++i) {
+    for (const ir::Buffer& input : program[i].inputs()) readers[input.get()].push_back(i);
+    if (program[i].output()) writers[program[i].output().get()].push_back(i);
+  }
+  std::set<const ir::BufferNode*> products;
+  for (size_t i = 0; i < program.size(); ++i) {
+    const Stage* last = program[i].stage();
+    if (!last || !last->side.empty()) continue;
+    std::map<const Stage*, size_t> places{{last, i}};
+    const StageOf stage_of = [&](const ir::Buffer& buffer) -> const Stage* {
+      const auto found = writers.find(buffer.get());
+      if (found == writers.end() || found->second.size() != 1 || found->second[0] >= i)
+        return nullptr;
+      const Stage* stage = program[found->second[0]].stage();
+      if (!stage || !stage->side.empty() || stage->view || kept.contains(buffer.get()))
+        return nullptr;
+      places[stage] = found->second[0];
+      return stage;
+    };
+    std::vector<const Stage*> used;
+    if (!online_of(*last, stage_of, used)) continue;
+    std::set<size_t> inside{i};
+    Group group{GroupForm::online, {}};
+    for (const Stage* stage : used) inside.insert(places.at(stage));
+    bool alone = true;
+    for (const size_t place : inside) {
+      const Stage& stage = *program[place].stage();
+      group.members.push_back({stage, {}, place == i});
+      if (place == i) continue;
+      alone = alone && std::ranges::all_of(readers[stage.output.get()],
+                                           [&](size_t reader) { return inside.contains(reader); });
+    }
+    if (!alone || online_tile(group, capabilities).keys == 0) continue;
+    for (const size_t place : inside) products.insert(program[place].output().get());
+  }
+  return products;
 }
 
 Online online_of(const Group& group) {

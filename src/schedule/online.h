@@ -9,7 +9,9 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 
+#include "ops/program.h"
 #include "schedule/capabilities.h"
 #include "schedule/group.h"
 #include "schedule/list.h"
@@ -38,20 +40,40 @@ std::optional<Online> online_of(const ops::Stage& last, const StageOf& stage_of,
                                 std::vector<const ops::Stage*>& used);
 Online online_of(const Group& group);
 
-// Queries and keys of a workgroup's tile, its invocations. Keys 0: the target or the shape has no
-// use for such a walk.
+// What the products of walks in a program make: such products read their operands where these are,
+// and no copy of them pays. `kept`: buffers that others read, too.
+std::set<const ir::BufferNode*> online_products(const ops::Program& program,
+                                                const std::set<const ir::BufferNode*>& kept,
+                                                const Capabilities& capabilities);
+
+// Queries and keys of a workgroup's tile, its invocations; on CPUs of a work item, and keys whose
+// scores it computes together. Keys 0: the target or the shape has no use for such a walk.
 struct OnlineTile {
-  int64_t rows = 0, keys = 0, invocations = 1;
+  int64_t rows = 0, keys = 0, invocations = 1, part = 0;
+  bool operator==(const OnlineTile&) const = default;
 };
 OnlineTile online_tile(const Group& group, const Capabilities& capabilities);
+// On CPUs, where a run tells the number of queries: the tile of few that are left. Keys 0: none.
+OnlineTile narrow_tile(const Group& group, const Capabilities& capabilities);
 
-// Weights overwrite the scores. Scales overwrite the tops (the maxima so far), which are written
-// again at the end of a tile.
-enum class OnlinePart : uint8_t { scores, peaks, scales, tops, weights, totals, sums };
-constexpr size_t online_parts = 7;
+// On GPUs, weights overwrite the scores, and scales the tops (the maxima so far), which are written
+// again at the end of a tile. CPUs have the operands of a tile in order, too.
+enum class OnlinePart : uint8_t {
+  scores,
+  peaks,
+  scales,
+  tops,
+  weights,
+  totals,
+  sums,
+  queries,
+  keys,
+  values
+};
+constexpr size_t vector_parts = 10;  // on CPUs
 
 // Stages over one tile, which starts where the last stage's axis q and its reduction's axis say:
-// the parts of OnlinePart, in that order.
+// the parts of OnlinePart, in that order, on CPUs then those of the narrow tile.
 std::vector<ops::Stage> online_stages(const Group& group, const Capabilities& capabilities);
 std::vector<List> online_lists(const Group& group, const Capabilities& capabilities);
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/group_stages.h"
+#include "schedule/layout.h"
 #include "schedule/online.h"
 #include "schedule/test_stages.h"
 
@@ -19,7 +20,8 @@ struct WeightedSum {
   Buffer scores, peaks, weights, totals, out;
   ops::Program program;
 
-  WeightedSum(Expr queries, Expr keys, int64_t width = 16)
+  // With `part`, the weights are summed in parts of so many, as long sums are defined.
+  WeightedSum(Expr queries, Expr keys, int64_t width = 16, int64_t part = 0)
       : scores(matrix("scores", queries, keys)),
         peaks(matrix("peaks", queries, ir::index(1))),
         weights(matrix("weights", queries, keys)),
@@ -38,7 +40,19 @@ struct WeightedSum {
     program.push_back(peak);
     program.push_back(map("weights", weights, {i, j},
                           ir::exp(ir::load(scores, {i, j}) - ir::load(peaks, {i, zero}))));
-    program.push_back(sum(totals, {i, one}, {j}, {keys}, ir::load(weights, {i, j})));
+    if (part == 0) {
+      program.push_back(sum(totals, {i, one}, {j}, {keys}, ir::load(weights, {i, j})));
+    } else {
+      const int64_t count = *ir::as_int(keys), some = (count + part - 1) / part;
+      const Buffer parts = matrix("parts", queries, ir::index(some));
+      const Var p = ir::var("p"), r = ir::var("r");
+      const Expr place = p * ir::index(part) + r;
+      program.push_back(
+          sum(parts, {i, p}, {r}, {ir::index(part)},
+              ir::select(place < keys, ir::load(weights, {i, ir::min(place, keys - ir::index(1))}),
+                         ir::zero(DType::f32))));
+      program.push_back(sum(totals, {i, one}, {p}, {ir::index(some)}, ir::load(parts, {i, p})));
+    }
     program.push_back(
         sum(out, {i, d}, {j}, {keys},
             ir::load(weights, {i, j}) / ir::load(totals, {i, zero}) * ir::load(v, {j, d})));
@@ -56,16 +70,24 @@ TEST(Online, IsOneLaunch) {
   EXPECT_EQ(WeightedSum(ir::index(37), keys).launches(), 1U);
 }
 
+TEST(Online, WeightsMayBeSummedInParts) {
+  EXPECT_EQ(WeightedSum(ir::index(37), ir::index(45), 16, 9).launches(), 1U);
+  EXPECT_EQ(WeightedSum(ir::index(37), ir::index(45), 16, 8).launches(), 1U);
+}
+
 TEST(Online, ReadsBack) {
-  WeightedSum weighted(ir::index(37), ir::index(45));
-  const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, webgpu);
-  const auto& group = std::get<Group>(launched[0]);
-  const ScheduledGroup made = schedule_default(group, webgpu);
-  EXPECT_EQ(made.schedules.size(), online_parts);
-  EXPECT_EQ(made.group_size(), 128);
-  const auto read = parse_schedules(group, webgpu, to_string(made.schedules));
-  ASSERT_TRUE(read) << read.error().to_string();
-  EXPECT_EQ(ir::print(*lower(group, *read)), ir::print(made.kernel));
+  for (const TargetKind kind : {TargetKind::webgpu, TargetKind::cpu, TargetKind::wasm}) {
+    const Capabilities caps = capabilities_of(kind);
+    WeightedSum weighted(ir::index(37), ir::index(45));
+    const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, caps);
+    ASSERT_EQ(launched.size(), 1U);
+    const auto& group = std::get<Group>(launched[0]);
+    const ScheduledGroup made = schedule_default(group, caps);
+    EXPECT_EQ(made.group_size(), kind == TargetKind::webgpu ? 128 : 1);
+    const auto read = parse_schedules(group, caps, to_string(made.schedules));
+    ASSERT_TRUE(read) << read.error().to_string();
+    EXPECT_EQ(ir::print(*lower(group, *read)), ir::print(made.kernel));
+  }
 }
 
 // In the memory that every workgroup has.
@@ -107,9 +129,68 @@ TEST(Online, FewRowsOfARunStoreTheirScores) {
   }
 }
 
-TEST(Online, IsForTargetsWithWorkgroups) {
-  for (const TargetKind kind : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgl})
-    EXPECT_GT(WeightedSum(ir::index(37), ir::index(45)).launches({}, capabilities_of(kind)), 1U);
+TEST(Online, StoresScoresInTextures) {
+  const Capabilities caps = capabilities_of(TargetKind::webgl);
+  EXPECT_GT(WeightedSum(ir::index(37), ir::index(45)).launches({}, caps), 1U);
+}
+
+// On CPUs a vector has a query in each lane: half of them would be idle.
+TEST(Online, FewRowsStoreTheirScoresOnCpus) {
+  for (const TargetKind kind : {TargetKind::cpu, TargetKind::wasm}) {
+    const Capabilities caps = capabilities_of(kind);
+    const int64_t few = caps.vector_lanes / 2;
+    EXPECT_GT(WeightedSum(ir::index(few), ir::index(45)).launches({}, caps), 1U);
+    EXPECT_EQ(WeightedSum(ir::index(few + 1), ir::index(45)).launches({}, caps), 1U);
+
+    // A row alone stores its scores; few rows that are left over have a narrow tile.
+    WeightedSum open(ir::dimension("queries", 64), ir::index(45));
+    const auto launched = group_stages(open.program, {{open.out.get()}, {}}, caps);
+    EXPECT_EQ(ir::print(std::get<Group>(launched[0]).last().output->shape[0]), "min(queries, 1)");
+    const auto& many = std::get<Group>(launched.back());
+    EXPECT_EQ(many.form, GroupForm::online);
+    EXPECT_EQ(many.number, RowCount::more);
+    EXPECT_EQ(default_point(many, caps).size(), 2 * vector_parts);
+  }
+}
+
+// The memory that a work item of a machine with a small stack has.
+TEST(Online, TilesFitInPrivateMemory) {
+  const Capabilities caps = for_any_machine(capabilities_of(TargetKind::cpu));
+  for (const int64_t width : {16, 32, 64, 80}) {
+    WeightedSum weighted(ir::index(37), ir::index(45), width);
+    const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, caps);
+    ASSERT_EQ(launched.size(), 1U) << width;
+    int64_t bytes = 0;
+    ir::visit(
+        schedule_default(std::get<Group>(launched[0]), caps).kernel.body,
+        [&](const ir::Stmt& stmt) {
+          const auto* alloc = ir::as<ir::Alloc>(stmt);
+          int64_t elements = alloc ? 4 : 0;
+          for (const Expr& extent : alloc ? alloc->buffer->shape : std::vector<Expr>())
+            elements *= *ir::as_int(extent);
+          bytes += elements;
+          return true;
+        },
+        [](const Expr&) { return false; });
+    EXPECT_GT(bytes, 0) << width;
+    EXPECT_LE(bytes, caps.max_private_bytes) << width;
+  }
+}
+
+// A walk reads its operands where they are.
+TEST(Online, CopiesNoOperands) {
+  for (const TargetKind kind : {TargetKind::cpu, TargetKind::wasm}) {
+    const Capabilities caps = capabilities_of(kind);
+    for (const Expr& queries : {ir::index(197), Expr(ir::dimension("queries", 64))}) {
+      WeightedSum weighted(queries, ir::index(197), 64);
+      Ports ports;
+      ports.outputs = {weighted.out.get()};
+      std::vector<std::pair<Buffer, Buffer>> replaced;
+      const size_t stages = weighted.program.size();
+      choose_layouts(weighted.program, ports, caps, replaced);
+      EXPECT_EQ(weighted.program.size(), stages);
+    }
+  }
 }
 
 TEST(Online, OtherSumsStay) {

@@ -1,4 +1,4 @@
-// The stages over one tile of queries and keys, and their default lists.
+// The stages over one tile of queries and keys, and their default lists, on GPUs.
 #include <algorithm>
 #include <numeric>
 
@@ -6,7 +6,7 @@
 #include "ir/estimate.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
-#include "schedule/online.h"
+#include "schedule/online_parts.h"
 #include "schedule/tiling.h"
 
 namespace gossamer::schedule {
@@ -23,48 +23,25 @@ constexpr int64_t most_columns = 256, least_rows = 16, step = 16;
 // and scores of more bytes cost more than they save.
 constexpr int64_t busy = 256, most_bytes = int64_t{128} << 20;
 
-int64_t extent_of(const Stage& stage, int axis) {
-  return ir::as_int(stage.extents[static_cast<size_t>(axis)]).value_or(0);
-}
-
-// A place in a tile as one of all: past the end, the last one.
-Expr place(const ir::Var& first, const ir::Var& own, const Expr& extent, int64_t tile) {
-  const Expr at = first + own;
-  const auto known = ir::as_int(extent);
-  return known && *known % tile == 0 ? at : ir::min(at, extent - ir::index(1));
-}
-
 // Whether a key of the tile is one; null: all are.
 Expr is_key(const ir::Var& first, const ir::Var& own, const Expr& extent, int64_t tile) {
   const auto known = ir::as_int(extent);
   return known && *known % tile == 0 ? Expr() : Expr(first + own < extent);
 }
 
+std::vector<Expr> numbers(const std::vector<int64_t>& extents) {
+  std::vector<Expr> numbers;
+  for (const int64_t extent : extents) numbers.push_back(ir::index(extent));
+  return numbers;
+}
+
 Stage stage_of(StageKind kind, const char* name, std::vector<ir::Var> axes,
-               std::vector<int64_t> extents) {
-  Stage stage;
-  stage.kind = kind;
-  stage.name = name;
-  stage.axes = std::move(axes);
-  for (const int64_t extent : extents) stage.extents.push_back(ir::index(extent));
-  return stage;
+               const std::vector<int64_t>& extents) {
+  return part_stage(kind, name, std::move(axes), numbers(extents));
 }
 
-void reduce(Stage& stage, const ir::Var& axis, const Expr& extent, const ir::Var& total,
-            bool maximum) {
-  const ir::Var term = ir::var("term", ir::DType::f32);
-  stage.reduce_axes = {axis};
-  stage.reduce_extents = {extent};
-  stage.combiner = {{total},
-                    {term},
-                    {maximum ? ir::select(total < term, term, total) : total + term},
-                    {maximum ? ir::lowest(ir::DType::f32) : ir::zero(ir::DType::f32)}};
-}
-
-ir::Buffer shared(const char* name, std::vector<int64_t> extents) {
-  std::vector<Expr> shape;
-  for (const int64_t extent : extents) shape.push_back(ir::index(extent));
-  return ir::buffer(name, ir::DType::f32, std::move(shape), ir::Scope::group);
+ir::Buffer shared(const char* name, const std::vector<int64_t>& extents) {
+  return ir::buffer(name, ir::DType::f32, numbers(extents), ir::Scope::group);
 }
 
 // One invocation a part of each row.
@@ -120,12 +97,50 @@ Tiling product_tiling(const OnlineTile& tile, int64_t columns) {
 
 }  // namespace
 
+int64_t points_along(const Stage& stage, int axis) {
+  return ir::as_int(stage.extents[static_cast<size_t>(axis)]).value_or(0);
+}
+
+Stage part_stage(StageKind kind, const char* name, std::vector<ir::Var> axes,
+                 std::vector<Expr> extents) {
+  Stage stage;
+  stage.kind = kind;
+  stage.name = name;
+  stage.axes = std::move(axes);
+  stage.extents = std::move(extents);
+  return stage;
+}
+
+void reduce_over(Stage& stage, const ir::Var& axis, const Expr& extent, const ir::Var& total,
+                 bool maximum) {
+  const ir::Var term = ir::var("term", ir::DType::f32);
+  stage.reduce_axes = {axis};
+  stage.reduce_extents = {extent};
+  stage.combiner = {{total},
+                    {term},
+                    {maximum ? ir::select(total < term, term, total) : total + term},
+                    {maximum ? ir::lowest(ir::DType::f32) : ir::zero(ir::DType::f32)}};
+}
+
+Expr place_in(const ir::Var& first, const Expr& own, const Expr& extent, int64_t tile) {
+  const Expr at = first + own;
+  const auto known = ir::as_int(extent);
+  return known && *known % tile == 0 ? at : ir::min(at, extent - ir::index(1));
+}
+
+Expr weight_of(const Online& online, const Expr& shift, const Expr& score, const Expr& peak) {
+  const Expr at = ir::substitute(shift, {{online.peak.get(), peak}});
+  const Expr finite = ir::select(ir::is_inf(at), ir::zero(ir::DType::f32), at);
+  return ir::substitute(online.weight,
+                        {{online.of_score.get(), score}, {online.of_peak.get(), finite}});
+}
+
 OnlineTile online_tile(const Group& group, const Capabilities& caps) {
+  if (caps.group_size == 1) return vector_tile(group, caps);
   const Stage& last = group.last();
   const Online online = online_of(group);
-  const int64_t columns = extent_of(last, online.column);
-  if (caps.group_size == 1 || caps.texture_memory || columns % step != 0 ||
-      columns > most_columns || columns == 0 ||
+  const int64_t columns = points_along(last, online.column);
+  if (caps.texture_memory || columns % step != 0 || columns > most_columns || columns == 0 ||
       ir::estimate(last.extents[static_cast<size_t>(online.row)]) < least_rows)
     return {};
   int64_t groups = 1;
@@ -144,6 +159,7 @@ OnlineTile online_tile(const Group& group, const Capabilities& caps) {
 }
 
 std::vector<Stage> online_stages(const Group& group, const Capabilities& caps) {
+  if (caps.group_size == 1) return vector_stages(group, caps);
   const Online online = online_of(group);
   const Stage& last = group.last();
   const OnlineTile tile = online_tile(group, caps);
@@ -151,17 +167,17 @@ std::vector<Stage> online_stages(const Group& group, const Capabilities& caps) {
   const ir::Var first_key = last.reduce_axes[0];
   const Expr rows = last.extents[static_cast<size_t>(online.row)];
   const Expr keys = last.reduce_extents[0];
-  const int64_t columns = extent_of(last, online.column);
+  const int64_t columns = points_along(last, online.column);
   const ir::Var row = ir::var("row"), key = ir::var("key"), column = ir::var("column");
   const auto in_tile = [&](const Expr& expr) {
-    return ir::substitute(expr, {{first_row.get(), place(first_row, row, rows, tile.rows)},
-                                 {first_key.get(), place(first_key, key, keys, tile.keys)},
+    return ir::substitute(expr, {{first_row.get(), place_in(first_row, row, rows, tile.rows)},
+                                 {first_key.get(), place_in(first_key, key, keys, tile.keys)},
                                  {last.axes[static_cast<size_t>(online.column)].get(), column}});
   };
   const Expr inside = is_key(first_key, key, keys, tile.keys);
 
   Stage scores = stage_of(StageKind::reduce, "scores", {row, key}, {tile.rows, tile.keys});
-  reduce(scores, online.along, in_tile(online.extent), online.products, false);
+  reduce_over(scores, online.along, in_tile(online.extent), online.products, false);
   scores.values = {in_tile(online.left) * in_tile(online.right)};
   scores.result = in_tile(online.score);
   if (inside) scores.result = ir::select(inside, scores.result, ir::lowest(ir::DType::f32));
@@ -170,37 +186,30 @@ std::vector<Stage> online_stages(const Group& group, const Capabilities& caps) {
 
   const ir::Buffer top = shared("top", {tile.rows});
   Stage peaks = stage_of(StageKind::reduce, "peaks", {row}, {tile.rows});
-  reduce(peaks, key, ir::index(tile.keys), online.peak, true);
+  reduce_over(peaks, key, ir::index(tile.keys), online.peak, true);
   peaks.values = {score};
   peaks.result = ir::max(online.peak, ir::load(top, {row}));
   peaks.output = shared("peaks", {tile.rows});
 
-  // Of rows without a finite score so far, weights are 0 rather than exp(-inf - -inf).
-  const Expr peak =
-      ir::substitute(in_tile(online.shift), {{online.peak.get(), ir::load(peaks.output, {row})}});
-  const Expr shift = ir::select(ir::is_inf(peak), ir::zero(ir::DType::f32), peak);
-  const auto weight_of = [&](const Expr& of) {
-    return ir::substitute(online.weight,
-                          {{online.of_score.get(), of}, {online.of_peak.get(), shift}});
-  };
+  const Expr shift = in_tile(online.shift), peak = ir::load(peaks.output, {row});
   Stage weights = stage_of(StageKind::compute, "weights", {row, key}, {tile.rows, tile.keys});
-  weights.result = weight_of(score);
+  weights.result = weight_of(online, shift, score, peak);
   weights.output = scores.output;
   Stage scales = stage_of(StageKind::compute, "scales", {row}, {tile.rows});
-  scales.result = weight_of(ir::load(top, {row}));
+  scales.result = weight_of(online, shift, ir::load(top, {row}), peak);
   scales.output = top;
   Stage tops = stage_of(StageKind::compute, "tops", {row}, {tile.rows});
   tops.result = ir::load(peaks.output, {row});
   tops.output = top;
 
   Stage totals = stage_of(StageKind::reduce, "totals", {row}, {tile.rows});
-  reduce(totals, key, ir::index(tile.keys), ir::var("acc", ir::DType::f32), false);
+  reduce_over(totals, key, ir::index(tile.keys), ir::var("acc", ir::DType::f32), false);
   totals.values = {score};
   totals.output = shared("totals", {tile.rows});
   totals.result = ir::load(totals.output, {row}) * ir::load(top, {row}) + totals.combiner.left[0];
 
   Stage sums = stage_of(StageKind::reduce, "sums", {row, column}, {tile.rows, columns});
-  reduce(sums, key, ir::index(tile.keys), online.sum, false);
+  reduce_over(sums, key, ir::index(tile.keys), online.sum, false);
   const Expr value = in_tile(online.value);
   sums.values = {score * (inside ? ir::select(inside, value, ir::zero(value->type)) : value)};
   sums.result = online.sum;
@@ -209,6 +218,7 @@ std::vector<Stage> online_stages(const Group& group, const Capabilities& caps) {
 }
 
 std::vector<List> online_lists(const Group& group, const Capabilities& caps) {
+  if (caps.group_size == 1) return vector_lists(group, caps);
   const OnlineTile tile = online_tile(group, caps);
   const std::vector<Stage> stages = online_stages(group, caps);
   const auto columns = [&](const Stage& stage) { return *ir::as_int(stage.extents[1]); };

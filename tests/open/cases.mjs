@@ -104,12 +104,27 @@ const MODELS = {
   },
   attention: {
     inputs: [['b', 2, 's', 16], ['b', 2, 't', 16], ['e', 1, 'f', 'g']],
-    runs: [[2, 5, 7, [2, 1, 5, 7]], [2, 5, 7, [1, 1, 1, 7]], [1, 1, 33, [1, 1, 1, 1]], [0, 5, 7, [1, 1, 1, 7]], [2, 0, 7, [1, 1, 1, 1]], [3, 20, 40, [3, 1, 1, 40]]]
+    runs: [[2, 5, 7, [2, 1, 5, 7]], [2, 5, 7, [1, 1, 1, 7]], [1, 1, 33, [1, 1, 1, 1]], [0, 5, 7, [1, 1, 1, 7]], [2, 0, 7, [1, 1, 1, 1]], [3, 20, 40, [3, 1, 1, 40]],
+      [1, 37, 0, [1, 1, 1, 1]], [1, 37, 1, [1, 1, 37, 1]], [1, 71, 101, [1, 1, 71, 101]], [2, 9, 48, [1, 1, 9, 48]]]
       .map(([batch, queries, keys, mask]) => [[batch, 2, queries, 16], [batch, 2, keys, 16], mask]),
     make: (graph, [query, key, mask]) => {
       const scores = graph.node('MatMul', [query, graph.node('Transpose', [key], [1, 1, 1, 1], {perm: [0, 1, 3, 2]})], [1, 1, 1, 1]);
       const shares = graph.node('Softmax', [graph.node('Add', [scores, mask], [1, 1, 1, 1])], [1, 1, 1, 1], {axis: -1});
       return graph.node('MatMul', [shares, key], [1, 1, 1, 1]);
+    },
+  },
+  // Scores of -inf (in whole rows, too), inf and NaN, by a mask.
+  attention_special: {
+    inputs: [['b', 's', 32], ['b', 't', 32], ['e', 'f', 'g']],
+    runs: [[1, 45, 67, [1, 45, 67]], [1, 70, 51, [1, 70, 1]], [2, 21, 9, [2, 1, 9]], [1, 3, 20, [1, 3, 20]], [1, 40, 1, [1, 40, 1]]]
+      .map(([batch, queries, keys, mask]) => [[batch, queries, 32], [batch, keys, 32], mask]),
+    make: (graph, [query, key, mask]) => {
+      const where = (op, limit, value, others) =>
+        graph.node('Where', [graph.node(op, [mask, graph.scalar(limit)], [1, 1, 1], {}, {type: 'bool'}), graph.scalar(value), others], [1, 1, 1], {}, {type: 'f32'});
+      const special = where('Less', 0.6, -Infinity, where('Greater', 1.49, Infinity, where('Greater', 1.48, NaN, mask)));
+      const scores = graph.node('MatMul', [query, graph.node('Transpose', [key], [1, 1, 1], {perm: [0, 2, 1]})], [1, 1, 1]);
+      const shares = graph.node('Softmax', [graph.node('Add', [scores, special], [1, 1, 1])], [1, 1, 1], {axis: -1});
+      return graph.node('MatMul', [shares, key], [1, 1, 1]);
     },
   },
   softmax: one('Softmax', {axis: -1}),

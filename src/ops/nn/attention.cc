@@ -1,4 +1,5 @@
 // Attention and rotary position embedding.
+#include <cmath>
 #include <limits>
 
 #include "ir/print.h"
@@ -215,6 +216,32 @@ Result<> rotary_embedding(Builder& b) {
   return {};
 }
 
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+// Numbers between -1 and 1, and some that are given, by place.
+TensorData with_numbers(std::vector<int64_t> shape,
+                        const std::vector<std::pair<size_t, float>>& given) {
+  size_t count = 1;
+  for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
+  std::vector<float> values;
+  for (size_t i = 0; i < count; ++i) values.push_back(std::sin(1.7F * static_cast<float>(i)));
+  for (const auto& [place, value] : given) values[place] = value;
+  return floats(std::move(shape), std::move(values));
+}
+
+// A mask of which row 3 hides all keys, row 5 has an infinite score, row 9 a NaN, and row 36 shows
+// the last key alone.
+TensorData special_mask(size_t queries, size_t keys) {
+  std::vector<std::pair<size_t, float>> given = {{5 * keys + 7, infinity},
+                                                 {9 * keys + keys - 1, nan}};
+  for (size_t key = 0; key < keys; ++key) {
+    given.emplace_back(3 * keys + key, -infinity);
+    if (key + 1 < keys) given.emplace_back(36 * keys + key, -infinity);
+  }
+  return with_numbers({static_cast<int64_t>(queries), static_cast<int64_t>(keys)}, given);
+}
+
 }  // namespace
 
 std::vector<OpDef> attention_family() {
@@ -267,6 +294,16 @@ std::vector<OpDef> attention_family() {
               .outputs = 1},
              {.name = "tiles",
               .shapes = {{1, 4, 37, 16}, {1, 2, 45, 16}, {1, 2, 45, 16}, {37, 45}},
+              .outputs = 1},
+             {.name = "special scores",
+              .shapes = {{1, 2, 37, 16}, {1, 2, 53, 16}, {1, 2, 53, 16}, {37, 53}},
+              .inputs = {{}, {}, {}, special_mask(37, 53)},
+              .outputs = 1},
+             {.name = "special operands",
+              .shapes = {{1, 2, 37, 16}, {1, 2, 53, 16}, {1, 2, 53, 16}},
+              .inputs = {with_numbers({1, 2, 37, 16}, {{3 * 16 + 2, infinity}, {700, nan}}),
+                         with_numbers({1, 2, 53, 16}, {{52 * 16 + 1, infinity}}),
+                         with_numbers({1, 2, 53, 16}, {{53 * 16 + 5, -infinity}})},
               .outputs = 1},
              {.name = "causal tiles",
               .shapes = {{1, 2, 70, 32}, {1, 2, 70, 32}, {1, 2, 70, 32}},

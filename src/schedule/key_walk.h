@@ -1,0 +1,42 @@
+// A walk over tiles of keys, as GPUs (lower_online.cc) and CPUs (lower_online_vectors.cc) lower it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "schedule/online.h"
+
+namespace gossamer::schedule {
+
+class KeyWalk {
+ public:
+  KeyWalk(const Group& group, std::span<const Schedule> schedules, const OnlineTile& tile);
+
+ protected:
+  const Schedule& schedule(OnlinePart part) const { return schedules_[static_cast<size_t>(part)]; }
+  const ir::Buffer& made(OnlinePart part) const { return schedule(part).stage().output; }
+
+  // The body for each tile of keys that some row of the tile may see.
+  ir::Stmt for_tiles(const ir::Stmt& body) const;
+  // Stores the result of a row and a column of the tile.
+  ir::Stmt store(const ir::Expr& row, const ir::Expr& column, const ir::Expr& sum) const;
+  // The body for each tile of rows, of each point of the other axes.
+  ir::Stmt in_items(ir::Stmt body) const;
+
+  const ops::Stage& last_;
+  Online online_;
+  std::span<const Schedule> schedules_;
+  OnlineTile tile_;
+  size_t row_, column_;  // axes of the last stage
+
+ private:
+  ir::Expr keys() const;
+};
+
+// A stage in one work item or workgroup, whose launch is that of the walk; `invocation` takes the
+// place of the loop over a workgroup's invocations.
+ir::Stmt inside_walk(const Nest& nest, const ir::Stmt& body, const ir::Expr& invocation);
+
+Result<ir::Kernel> lower_online_vectors(const Group& group, std::span<const Schedule> schedules);
+
+}  // namespace gossamer::schedule
