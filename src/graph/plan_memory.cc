@@ -1,10 +1,12 @@
 #include "graph/plan_memory.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
+#include "ir/simplifier.h"
 
 namespace gossamer::graph {
 namespace {
@@ -33,10 +35,40 @@ int64_t estimate(const Expr& size) {
   return ir::as_int(ir::simplify(ir::substitute(size, typical))).value_or(int64_t{1} << 40);
 }
 
+// Compares sizes. Many tensors have the same size and proofs are slow, so each pair is compared
+// once.
+class SizeOrder {
+ public:
+  explicit SizeOrder(const ir::Bounds& bounds) : simplifier_(bounds) {}
+
+  bool fits(const Expr& small, const Expr& large) {
+    const auto a = ir::as_int(small), b = ir::as_int(large);
+    if (a && b) return *a <= *b;
+    const auto [known, fresh] = fits_.try_emplace({number_of(small), number_of(large)});
+    if (fresh)
+      known->second = known->first.first == known->first.second ||
+                      ir::is_const(simplifier_.expr(small <= large), 1);
+    return known->second;
+  }
+
+ private:
+  size_t number_of(const Expr& size) {
+    const auto found =
+        std::ranges::find_if(sizes_, [&](const Expr& known) { return ir::equal(known, size); });
+    const auto number = static_cast<size_t>(found - sizes_.begin());
+    if (number == sizes_.size()) sizes_.push_back(size);
+    return number;
+  }
+
+  ir::Simplifier simplifier_;
+  std::vector<Expr> sizes_;  // different ones
+  std::map<std::pair<size_t, size_t>, bool> fits_;
+};
+
 class Planner {
  public:
   Planner(const std::vector<PlannedTensor>& tensors, const ir::Bounds& bounds)
-      : tensors_(tensors), bounds_(bounds) {}
+      : tensors_(tensors), order_(bounds) {}
 
   MemoryPlan run(const std::vector<PlanStep>& steps, const std::vector<PlanLoop>& loops) {
     find_lives(steps);
@@ -134,14 +166,15 @@ class Planner {
     for (size_t s = 0; s < plan_.slots.size(); ++s) {
       const MemoryPlan::Slot& slot = plan_.slots[s];
       if (slot.exclusive || !fits_kind(slot.need, need) || !is_free(s, tensor)) continue;
-      if (need.width > 0 ? fits_texture(need, slot.need) : fits(need.bytes, slot.need.bytes)) {
+      if (need.width > 0 ? fits_texture(need, slot.need)
+                         : order_.fits(need.bytes, slot.need.bytes)) {
         return static_cast<int>(s);
       }
       if (growable < 0 && need.width == 0) growable = static_cast<int>(s);
     }
     if (growable >= 0) {
       Expr& bytes = plan_.slots[static_cast<size_t>(growable)].need.bytes;
-      bytes = fits(bytes, need.bytes) ? need.bytes : ir::max(bytes, need.bytes);
+      bytes = order_.fits(bytes, need.bytes) ? need.bytes : ir::max(bytes, need.bytes);
     }
     return growable;
   }
@@ -156,18 +189,13 @@ class Planner {
     auto a = ir::as_int(small.height), b = ir::as_int(large.height);
     return a && b ? *a <= *b : ir::equal(small.height, large.height);
   }
-  bool fits(const Expr& small, const Expr& large) const {
-    auto a = ir::as_int(small), b = ir::as_int(large);
-    if (a && b) return *a <= *b;
-    return ir::equal(small, large) || ir::prove(small <= large, bounds_);
-  }
   bool is_free(size_t slot, size_t tensor) const {
     return std::ranges::none_of(
         tenants_[slot], [&](size_t other) { return lives_[other].overlaps(lives_[tensor]); });
   }
 
   const std::vector<PlannedTensor>& tensors_;
-  const ir::Bounds& bounds_;
+  SizeOrder order_;
   std::unordered_map<const ir::BufferNode*, size_t> number_;
   std::vector<Life> lives_;
   std::vector<bool> exclusive_;               // of the tensors and those in their place
