@@ -54,7 +54,8 @@ Result<schedule::Capabilities> capabilities_for(TargetKind target, const Options
   schedule::Capabilities caps = schedule::capabilities_of(target);
   GS_TRY(schedule::apply_limits(options.limits, caps));
   caps.hardware = has_adapters(target) && options.adapters == "hardware";
-  if (options.code == CodeForm::bitcode && target == TargetKind::wasm && options.relaxed_simd)
+  const bool alone = options.code == CodeForm::bitcode || options.adapters == "hardware";
+  if (alone && target == TargetKind::wasm && options.relaxed_simd)
     caps = schedule::with_multiply_adds(caps);
   if (options.code == CodeForm::c) {
     caps = schedule::for_any_machine(caps);

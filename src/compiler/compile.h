@@ -64,6 +64,9 @@ struct Options {
   // check faster; false: of packages that stay where they are made.
   bool pieces = true;
   std::function<void(std::string_view step, double fraction)> progress;
+  // Called with each shader, and the nodes that it computes, as soon as there is its text. A device
+  // can build it while the rest compiles. Not called for packages with variants of kernels.
+  std::function<void(const package::KernelInfo&, std::string_view origin)> on_kernel;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
 };
 

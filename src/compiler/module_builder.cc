@@ -118,7 +118,8 @@ Result<> ModuleBuilder::build(std::span<const schedule::Launched> launched,
 
 std::optional<schedule::Capabilities> ModuleBuilder::variant_caps() const {
   if (auto hardware = hardware_of(caps_, options_)) return hardware;
-  if (target_ == TargetKind::wasm && options_.relaxed_simd && options_.code == CodeForm::finished)
+  if (target_ == TargetKind::wasm && options_.relaxed_simd && options_.adapters == "any" &&
+      options_.code == CodeForm::finished)
     return schedule::with_multiply_adds(caps_);
   return std::nullopt;
 }
@@ -151,6 +152,7 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
         launch.scalars.empty() && !launch.range.planned && !states_.contains(last.output.get()) &&
         std::ranges::all_of(inputs_of(group),
                             [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
+    if (options_.on_kernel && device == 0) announce(launch.kernel, constant);
     if (constant) {
       for (const ir::Buffer& output : outputs_of(group)) constant_.insert(output.get());
     } else {

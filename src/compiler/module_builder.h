@@ -93,6 +93,9 @@ class ModuleBuilder {
                         package::Files& files);
   Result<> emit(package::Files& files);
   Result<> emit_shader(size_t kernel);
+  void take(package::KernelInfo& info, const ShaderText& shader) const;
+  // Calls Options::on_kernel for a new kernel. `once`: it runs only when the package is loaded.
+  void announce(int kernel, bool once);
   void emit_side(package::Files& files);
   // Code that src/library finishes.
   Result<> emit_for_library(const codegen::PlanFunction* plan, package::Files& files,
@@ -120,6 +123,7 @@ class ModuleBuilder {
   std::set<const ir::BufferNode*> constant_;
   std::map<const ir::BufferNode*, ir::Buffer> in_place_;  // by the output: whose place it takes
   std::unordered_set<const ir::BufferNode*> states_;
+  std::set<int> announced_;
 };
 
 }  // namespace gossamer::compiler

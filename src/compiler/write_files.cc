@@ -153,7 +153,8 @@ Result<> ModuleBuilder::emit_native_side(const codegen::PlanFunction* plan, pack
   return emit_native(module_.side->code, side_kernels(), plan, files);
 }
 
-// With relaxed SIMD's multiply-adds and without, each with the kernels that its launches call.
+// With relaxed SIMD's multiply-adds and without, or with them alone, each with the kernels that its
+// launches call.
 void ModuleBuilder::emit_wasm(const codegen::PlanFunction* plan, package::Files& files) {
   const auto module = [&](bool relaxed) {
     std::set<int> called;
@@ -166,10 +167,16 @@ void ModuleBuilder::emit_wasm(const codegen::PlanFunction* plan, package::Files&
     for (int kernel : numbers) kernels.push_back(kernels_.kernels()[static_cast<size_t>(kernel)]);
     return codegen::wasm::emit_module(kernels, plan, {.relaxed_simd = relaxed, .numbers = numbers});
   };
+  const bool relaxed = options_.relaxed_simd && options_.adapters != "software";
+  if (relaxed && options_.adapters == "hardware") {
+    need(module_, "wasm-relaxed-simd");
+    files.push_back({"kernels.relaxed.wasm", module(true)});
+    return;
+  }
   files.push_back({"kernels.wasm", module(false)});
-  if (!options_.relaxed_simd) return;
-  std::vector<std::byte> relaxed = module(true);
-  if (relaxed != files.back().bytes) files.push_back({"kernels.relaxed.wasm", std::move(relaxed)});
+  if (!relaxed) return;
+  std::vector<std::byte> other = module(true);
+  if (other != files.back().bytes) files.push_back({"kernels.relaxed.wasm", std::move(other)});
 }
 
 // They are numbered among themselves.
@@ -189,6 +196,24 @@ void ModuleBuilder::emit_side(package::Files& files) {
   files.push_back({"side.wasm", codegen::wasm::emit_module(side_kernels(), nullptr, {})});
 }
 
+void ModuleBuilder::take(package::KernelInfo& info, const ShaderText& shader) const {
+  info.entry = target_ == TargetKind::opencl ? "run" : "main";
+  info.code = shader.code;
+  info.scalars = shader.scalars;
+  // A loop over one invocation was simplified away.
+  info.group_size = shader.group_size;
+}
+
+void ModuleBuilder::announce(int kernel, bool once) {
+  const auto at = static_cast<size_t>(kernel);
+  if (!is_gpu(target_) || variant_caps() || !announced_.insert(kernel).second) return;
+  const auto shader = kernels_.print(at, caps_, once);
+  if (!shader) return;  // emit_shader() reports it
+  package::KernelInfo info = kernels_.infos()[at];
+  take(info, *shader);
+  options_.on_kernel(info, kernels_.origin_of(at));
+}
+
 Result<> ModuleBuilder::emit_shader(size_t kernel) {
   // What runs once, at load, may take its time: factors of a quantization decide how ties fall.
   const bool once = std::ranges::any_of(module_.init, [&](const package::Launch& launch) {
@@ -199,12 +224,7 @@ Result<> ModuleBuilder::emit_shader(size_t kernel) {
     shader.error().where = kernels_.origin_of(kernel);
     return std::unexpected(shader.error());
   }
-  package::KernelInfo& info = module_.kernels[kernel];
-  info.entry = target_ == TargetKind::opencl ? "run" : "main";
-  info.code = std::move(shader->code);
-  info.scalars = shader->scalars;
-  // A loop over one invocation was simplified away.
-  info.group_size = shader->group_size;
+  take(module_.kernels[kernel], *shader);
   if (!shader->range_scalar) return {};
   for (std::vector<package::Launch>* launches : {&module_.init, &module_.run}) {
     const auto add_range = [&](auto& call) {

@@ -5,7 +5,8 @@
 //   external
 //                            data are entries, by their paths from the model
 //
-// Progress goes to the imported gossamer.progress(text, size, fraction).
+// Progress goes to the imported gossamer.progress(text, size, fraction), shaders of calls with
+// `on_kernel` to gossamer.kernel(json, size).
 #include <cstdlib>
 
 #include "options.h"

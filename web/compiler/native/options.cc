@@ -1,11 +1,15 @@
 #include "options.h"
 
 #include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include <map>
 
 extern "C" __attribute__((import_module("gossamer"), import_name("progress"))) void
 gs_report_progress(const char* text, uint32_t size, double fraction);
+extern "C" __attribute__((import_module("gossamer"), import_name("kernel"))) void gs_report_kernel(
+    const char* json, uint32_t size);
 
 namespace gossamer::web {
 namespace {
@@ -68,6 +72,31 @@ Result<> assign(const rapidjson::Value& value, std::string_view name, uint64_t& 
   return {};
 }
 
+// As CompiledKernel of web/compiler/src/call.ts.
+void report_kernel(const package::KernelInfo& kernel, std::string_view origin) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  const auto string = [&](const char* key, std::string_view value) {
+    json.Key(key);
+    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  };
+  const auto number = [&](const char* key, int value) {
+    json.Key(key);
+    json.Int(value);
+  };
+  json.StartObject();
+  string("name", kernel.name);
+  string("origin", origin);
+  string("entry", kernel.entry);
+  string("code", kernel.code);
+  number("group", kernel.group_size);
+  number("buffers", kernel.buffers);
+  number("writes", kernel.writes);
+  number("scalars", kernel.scalars);
+  json.EndObject();
+  gs_report_kernel(text.GetString(), static_cast<uint32_t>(text.GetSize()));
+}
+
 // f(option) of options.def that has this name; false: there is none.
 template <class F>
 bool option_named(compiler::Options& options, std::string_view wanted, F&& f) {
@@ -101,6 +130,8 @@ Result<compiler::Options> read_options(std::string_view json) {
       GS_TRY(read);
     } else if (const auto flag = flags.find(name); flag != flags.end() && member.value.IsBool()) {
       options.*flag->second = member.value.GetBool();
+    } else if (name == "on_kernel" && member.value.IsTrue()) {
+      options.on_kernel = report_kernel;
     } else if (name == "shapes" && member.value.IsObject()) {
       for (const auto& shape : member.value.GetObject()) {
         GS_ASSIGN(options.known.shapes[shape.name.GetString()], extents(shape.value, "shapes"));

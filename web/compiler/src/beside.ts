@@ -1,8 +1,6 @@
 /** Compilations beside the caller, and where else they may happen. */
-import {type CallResult, Instance} from './call.ts';
+import {type CallResult, Instance, type Progress} from './call.ts';
 import {answerIn, type Beginning, type Call, compileIn} from './compile_in.ts';
-
-export type Progress = (step: string, fraction: number) => void;
 
 export interface Place {
   compile(call: Call, progress: Progress): Promise<CallResult>;

@@ -1,4 +1,5 @@
 /** An instance of compiler.wasm, on the calling thread. */
+import type {Kernel} from '../../runtime/src/device.ts';
 import {GossamerError} from '../../runtime/src/types.ts';
 import {makeWasi} from './wasi.ts';
 
@@ -35,6 +36,8 @@ export interface NativeOptions {
   readonly expose?: boolean;
   readonly hold_external?: boolean;
   readonly pieces?: boolean;
+  /** Whether Progress is called with kernels. */
+  readonly on_kernel?: boolean;
   readonly shapes?: Readonly<Record<string, readonly number[]>>;
   readonly dims?: Readonly<Record<string, number>>;
   readonly keep_inputs?: readonly string[];
@@ -83,6 +86,12 @@ export interface Exports {
   gs_compile(model: number, size: number, options: number, optionsSize: number, files: number, count: number): number;
 }
 
+/** A shader that is compiled before the rest of its package, as the run time has it. */
+export type CompiledKernel = Kernel;
+
+/** A part of the work is done, or a kernel is there. */
+export type Progress = (step: string, fraction: number, kernel?: CompiledKernel) => void;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -90,7 +99,7 @@ const decoder = new TextDecoder();
 export class Instance {
   readonly exports: Exports;
   readonly #said: () => string;
-  progress: (step: string, fraction: number) => void = () => undefined;
+  progress: Progress = () => undefined;
 
   private constructor(exports: Exports, said: () => string) {
     this.exports = exports;
@@ -101,9 +110,11 @@ export class Instance {
     const wasi = makeWasi(module);
     const progress = (address: number, size: number, fraction: number): void =>
       made.progress(decoder.decode(made.read(address, size)), fraction);
+    const kernel = (address: number, size: number): void =>
+      made.progress('kernel', 0, JSON.parse(decoder.decode(made.read(address, size))) as CompiledKernel);
     const {exports} = await WebAssembly.instantiate(module, {
       wasi_snapshot_preview1: wasi.imports,
-      gossamer: {progress},
+      gossamer: {progress, kernel},
     });
     const made = new Instance(exports as unknown as Exports, () => wasi.errorText());
     wasi.attach(made.exports.memory);

@@ -1,5 +1,5 @@
 /** Compilations and searches in an instance of compiler.wasm or tuner.wasm, on the calling thread. */
-import type {CallResult, Exports, Instance, MadeFile, NamedFile, NativeOptions} from './call.ts';
+import type {CallResult, Exports, Instance, MadeFile, NamedFile, NativeOptions, Progress} from './call.ts';
 
 type Given = [model: number, size: number, options: number, optionsSize: number, files: number, count: number, records: number, recordsSize: number];
 
@@ -33,7 +33,7 @@ export interface Call {
 export type MadeResult = CallResult & {readonly trapped?: boolean};
 
 /** One compilation, or the begin of a search, whose answer is its first request. */
-export async function compileIn(instance: Instance, call: Call, progress: (step: string, fraction: number) => void, search?: Beginning): Promise<MadeResult> {
+export async function compileIn(instance: Instance, call: Call, progress: Progress, search?: Beginning): Promise<MadeResult> {
   const {model, options, external, records} = call;
   const mine: number[] = [];
   const put = (bytes: Uint8Array): number => {

@@ -1,9 +1,9 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../../runtime/src/globals.d.ts" />
 /** Compilations and searches in a worker. */
-import type {CallResult, NamedFile} from './call.ts';
+import type {CallResult, NamedFile, Progress} from './call.ts';
 import type {Call} from './compile_in.ts';
-import type {Place, Progress} from './beside.ts';
+import type {Place} from './beside.ts';
 import type {Message, Request, Work} from './worker.ts';
 import script from 'worker:./worker.ts';
 
@@ -49,7 +49,7 @@ export async function inWorker(module: WebAssembly.Module): Promise<Place> {
   worker.onmessage = ({data}: MessageEvent<Message>) => {
     const call = waiting.get(data.call);
     if (data.kind === 'progress') {
-      call?.progress(data.step, data.fraction);
+      call?.progress(data.step, data.fraction, data.kernel);
       return;
     }
     waiting.delete(data.call);

@@ -8,7 +8,7 @@
 /// <reference path="../../runtime/src/globals.d.ts" />
 import {HAS_WORKERS} from '../../runtime/src/wasm/worker_script.ts';
 import {besideCaller, type Place} from './beside.ts';
-import {CompileError, entriesOf, type NativeOptions} from './call.ts';
+import {CompileError, type CompiledKernel, entriesOf, type NativeOptions, type Progress} from './call.ts';
 import type {Call} from './compile_in.ts';
 import {checkOptions, type ExternalData, type Model, modelBytes, namedFiles} from './given.ts';
 import {inWorker} from './in_worker.ts';
@@ -20,7 +20,7 @@ import type {CompileBoth} from './verify.ts';
 /** Bundles that never tune (web/ort, web/tensor) define this. */
 declare const NO_TUNER: boolean | undefined;
 
-export {CompileError, type Diagnostic} from './call.ts';
+export {CompileError, type CompiledKernel, type Diagnostic} from './call.ts';
 export type {ExternalData} from './given.ts';
 export * from './recorder.ts';
 export * from './operator.ts';
@@ -57,7 +57,7 @@ export interface CompileOptions {
   readonly generate?: boolean | undefined;
   /** webgpu, webgl: "mobile" keeps to a phone's limits, "es31" to those of OpenGL ES 3.1. Default: WebGPU's and WebGL's own. */
   readonly limits?: 'mobile' | 'es31' | undefined;
-  /** webgpu: kernels for GPUs in hardware, for software that acts as one, or (default) both. */
+  /** webgpu: kernels for GPUs in hardware, for software that acts as one, or (default) both. wasm: hardware is for engines with relaxed SIMD alone. */
   readonly adapters?: 'any' | 'hardware' | 'software' | undefined;
   /** Fixes shapes of inputs by name: kernels for these alone, faster and for more models; null leaves a dimension open. */
   readonly shapes?: Readonly<Record<string, readonly (number | null)[]>> | undefined;
@@ -106,6 +106,8 @@ export interface CompileOptions {
    * there are none.
    */
   readonly deviceClass?: string | undefined;
+  /** webgpu: called with each shader as soon as there is its text, where `adapters` names one kind. */
+  readonly onKernel?: ((kernel: CompiledKernel) => void) | undefined;
   readonly onProgress?: ((progress: {step: string; fraction: number}) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
   /** compiler.wasm, or where it is; with `tunable` or `records` tuner.wasm. Default: beside this script. */
@@ -116,17 +118,18 @@ const bytesOf = (data: ArrayBufferView): Uint8Array => new Uint8Array(data.buffe
 
 /** What compile() uses itself, or writes otherwise for the compiler. */
 const OWN: ReadonlySet<string> = new Set<keyof CompileOptions>([
-  'shapes', 'constants', 'pieces', 'externalData', 'operators', 'verifiable', 'tunable', 'records', 'deviceClass', 'onProgress', 'signal', 'wasm',
+  'shapes', 'constants', 'pieces', 'externalData', 'operators', 'verifiable', 'tunable', 'records', 'deviceClass', 'onKernel', 'onProgress', 'signal', 'wasm',
 ]);
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** Options by the compiler's names, which refuses those that it does not know. */
 function nativeOptions(options: CompileOptions): NativeOptions {
-  const {shapes, constants, pieces = 'process' in globalThis} = options;
+  const {shapes, constants, onKernel, pieces = 'process' in globalThis} = options;
   const named = Object.entries(options).filter(([name, value]) => !OWN.has(name) && value !== undefined).map(([name, value]) => [snake(name), value as unknown]);
   return {
     ...(Object.fromEntries(named) as {target: string}),
     pieces,
+    ...(onKernel && {on_kernel: true}),
     ...(shapes && {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
     ...(constants && {
       constants: Object.fromEntries(Object.entries(constants).map(([k, {dtype, shape, data}]) => [k, {dtype, shape, bytes: [...bytesOf(data)]}])),
@@ -256,10 +259,10 @@ const sizeOf = ({model, external}: Call): number =>
 async function compileIn(
   place: Place,
   call: Call,
-  {signal, onProgress}: Pick<CompileOptions, 'signal' | 'onProgress'>,
+  {signal, onKernel, onProgress}: Pick<CompileOptions, 'onKernel' | 'onProgress' | 'signal'>,
 ): Promise<Map<string, Uint8Array>> {
   signal?.throwIfAborted();
-  const progress = (step: string, fraction: number): void => onProgress?.({step, fraction});
+  const progress: Progress = (step, fraction, kernel) => (kernel ? onKernel?.(kernel) : onProgress?.({step, fraction}));
   const compiled = async (): Promise<Iterable<readonly [string, Uint8Array]>> => {
     const held = call.options.hold_external || sizeOf(call) < LEAST_HELD ? undefined : await import('./held.ts');
     const split = await held?.split(call);

@@ -1,7 +1,7 @@
 /** The compiler in a worker: one compilation after the other, or a search, until it is terminated with all its memory. */
-import type {CallResult} from './call.ts';
+import type {CallResult, CompiledKernel, Progress} from './call.ts';
 import type {Beginning, Call} from './compile_in.ts';
-import {besideCaller, type Place, type Progress} from './beside.ts';
+import {besideCaller, type Place} from './beside.ts';
 
 /** First the module, which a 'ready' answers, then calls. */
 export type Request =
@@ -12,7 +12,7 @@ export type Request =
 export type Work = {readonly given: Call; readonly search?: Beginning | undefined} | {readonly answer: string};
 
 export type Message = {readonly call: number} & (
-  | {readonly kind: 'progress'; readonly step: string; readonly fraction: number}
+  | {readonly kind: 'progress'; readonly step: string; readonly fraction: number; readonly kernel?: CompiledKernel | undefined}
   | {readonly kind: 'done'; readonly result: CallResult}
   | {readonly kind: 'failed'; readonly message: string}
 );
@@ -35,7 +35,7 @@ async function work(request: Request): Promise<void> {
   }
   const {call} = request;
   try {
-    const result = (await done(request, (step, fraction) => post({call, kind: 'progress', step, fraction}))) as CallResult;
+    const result = (await done(request, (step, fraction, kernel) => post({call, kind: 'progress', step, fraction, kernel}))) as CallResult;
     const transfer = 'files' in result ? result.files.map(({bytes}) => bytes.buffer) : [];
     post({call, kind: 'done', result}, transfer);
   } catch (problem) {

@@ -6,7 +6,9 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 
 import {GossamerError, load, tensor} from '../../runtime/src/index.ts';
-import {compile, CompileError} from '../src/index.ts';
+import {hasRelaxedSimd} from '../../runtime/src/wasm/features.ts';
+import {parseManifest} from '../../runtime/src/manifest.ts';
+import {compile, type CompiledKernel, CompileError} from '../src/index.ts';
 import {BAD_MODELS, classifier, manyWeights, message, perceptron, relu, scaled, sum, summedOver} from './onnx.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
@@ -88,6 +90,39 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
     }
   } finally {
     rmSync(folder, {recursive: true});
+  }
+});
+
+test('says each shader before the package is there', {skip}, async () => {
+  const early: CompiledKernel[] = [];
+  const steps: string[] = [];
+  const options = {target: 'webgpu', wasm, onKernel: (kernel: CompiledKernel) => early.push(kernel), onProgress: ({step}: {step: string}) => steps.push(`${step} ${early.length}`)} as const;
+  await compile(perceptron('n'), options);
+  assert.equal(early.length, 0, 'a package for any adapter has more kernels than one device takes');
+  const files = await compile(perceptron('n'), {...options, adapters: 'software'});
+  const read = (name: string): string => new TextDecoder().decode(files.get(name));
+  const {kernels} = parseManifest(read('manifest.json'), 'test');
+  const sources = JSON.parse(read('kernels.json')) as string[];
+  const {length} = early;
+  assert.ok(length > 0 && steps.includes(`schedule ${length}`));
+  const wanted = kernels.map(({name, entry, group, buffers, writes, scalars, code}) => ({name, entry, group, buffers, writes, scalars, code: sources[code ?? -1]}));
+  assert.deepEqual(early.map(({origin: _, ...kernel}) => kernel), wanted);
+  assert.ok(early.every(({origin}) => origin !== ''));
+});
+
+test('compiles for engines with relaxed SIMD alone, or for others alone', {skip}, async () => {
+  const x = tensor([1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 10, 10], [4, 3]);
+  for (const [adapters, relaxedSimd, names] of [['hardware', true, ['kernels.relaxed.wasm']], ['hardware', false, ['kernels.wasm']], ['software', true, ['kernels.wasm']]] as const) {
+    const files = await compile(perceptron(4), {target: 'wasm', wasm, adapters, relaxedSimd});
+    assert.deepEqual([...files.keys()].filter((name) => name.endsWith('.wasm')), names);
+    const {needs} = parseManifest(new TextDecoder().decode(files.get('manifest.json')), 'test');
+    assert.equal(needs.includes('wasm-relaxed-simd'), names[0] === 'kernels.relaxed.wasm');
+    if (names[0] === 'kernels.relaxed.wasm' && !hasRelaxedSimd()) {
+      await assert.rejects(load(files), {code: 'unsupported', message: /wasm-relaxed-simd/});
+      continue;
+    }
+    using model = await load(files);
+    assert.deepEqual(await (await model.run({x}))['y']?.data(), Float32Array.of(1.5, 0, 3.5, 0, 5.5, 0, 81.5, 2));
   }
 });
 

@@ -93,6 +93,8 @@ export interface Device {
    * where a limit is too small.
    */
   createBuffers(rooms: readonly Room[]): Promise<Buffer[]>;
+  /** Begins to compile a kernel of a program that is still on its way. What it returns is called when the program has it, or never will. */
+  prepare?(kernel: Kernel): () => void;
   /** Compiles all kernels at once; `progress` is called with the number compiled so far. */
   createExecutable(program: Program, progress: (done: number) => void): Promise<Executable>;
   dispose(): void;

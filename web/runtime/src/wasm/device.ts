@@ -202,6 +202,10 @@ export class WasmDevice implements Device {
     this.queue = new WasmQueue(this.#remote);
   }
 
+  lacking(needs: readonly string[]): string | undefined {
+    return needs.find((need) => need === 'wasm-relaxed-simd' && this.software);
+  }
+
   async createBuffers(rooms: readonly Room[]): Promise<Buffer[]> {
     const sizes = rooms.map(({extent}) => ('bytes' in extent ? extent.bytes : 0));
     const blocks = await allocate(this.#remote, sizes).catch((problem: unknown) => {

@@ -5,6 +5,7 @@ import type {
   Executable,
   Extent,
   Fence,
+  Kernel,
   Launch,
   Pieces,
   Program,
@@ -249,6 +250,12 @@ export class WebGpuDevice implements Device {
       made.forEach((other) => other.status === 'fulfilled' && other.value.dispose());
       throw each.reason;
     });
+  }
+
+  prepare(kernel: Kernel): () => void {
+    const building = (async () => buildPipelines(this.gpu, [kernel], () => undefined))();
+    building.catch(() => undefined); // createExecutable() reports it
+    return () => void building.then(([, release]) => release(), () => undefined);
   }
 
   async createExecutable({kernels}: Program, progress: (done: number) => void): Promise<Executable> {
