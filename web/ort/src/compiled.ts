@@ -2,7 +2,7 @@
 import type {DeviceKind} from '../../runtime/src/index.ts';
 import type {CompileOptions} from '../../compiler/src/index.ts';
 import {hashOf} from '../../compiler/src/kept.ts';
-import {env} from './env.ts';
+import {prepareCompiler, withCompiler} from './compilers.ts';
 import {type Files, openKept} from './kept_files.ts';
 
 /** Of compiler.wasm, by the build. */
@@ -16,11 +16,16 @@ export type Known = Pick<CompileOptions, 'constants' | 'keepInputs' | 'shapes'>;
 export interface Wanted {
   readonly model: Uint8Array;
   readonly external: ReadonlyMap<string, Uint8Array>;
+  /** The hash of both; undefined where the platform has none. */
+  readonly content: Promise<string | undefined>;
   readonly target: DeviceKind;
+  /** The one kind of device that runs the kernels: those for others take as long to compile. */
+  readonly adapters: CompileOptions['adapters'];
   readonly dims: Readonly<Record<string, number>>;
   /** Whether outputs that continue inputs by rows are written where the inputs are: caches of keys and values. */
   readonly state: boolean;
   readonly known: Known;
+  readonly onKernel: CompileOptions['onKernel'];
 }
 
 const encoder = new TextEncoder();
@@ -28,31 +33,28 @@ const encoder = new TextEncoder();
 /** The same for the same. */
 export const textOf = (known: Known): string => JSON.stringify(known, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 
-/** SHA-256 over the SHA-256 of the parts. Where there is no crypto.subtle (pages that are not secure) there is no key, nor a cache. */
-async function keyOf({model, external, target, dims, state, known}: Wanted): Promise<string | undefined> {
-  const hash = await hashOf(model);
-  if (hash === undefined) return undefined;
+/** Wanted.content. Where there is no crypto.subtle (pages that are not secure) there is no hash, nor a cache. */
+export async function contentOf(model: Uint8Array, external: Wanted['external']): Promise<string | undefined> {
   const files = [...external].sort(([a], [b]) => (a < b ? -1 : 1)).map(async ([name, bytes]) => [name, await hashOf(bytes)]);
+  const hash = await hashOf(model);
+  return hash === undefined ? undefined : JSON.stringify([hash, await Promise.all(files)]);
+}
+
+/** A SHA-256; undefined where the content has no hash. */
+async function keyOf({content, target, adapters, dims, state, known}: Wanted): Promise<string | undefined> {
+  const parts = await content;
   const named = Object.entries(dims).sort(([a], [b]) => (a < b ? -1 : 1));
-  const told = textOf(known);
-  return hashOf(encoder.encode(JSON.stringify([compilerHash, target, named, state, hash, await Promise.all(files), told])));
+  return parts === undefined ? undefined : hashOf(encoder.encode(JSON.stringify([compilerHash, target, adapters, named, state, parts, textOf(known)])));
 }
 
-function compilerAddress(): string | URL | undefined {
-  const {wasmPaths} = env.wasm;
-  // Other names are those of onnxruntime's own files.
-  if (typeof wasmPaths === 'object') return /compiler[^/]*\.wasm/.test(String(wasmPaths.wasm)) ? wasmPaths.wasm : undefined;
-  return undefined;
-}
-
-async function compile({model, external, target, dims, state, known: {constants, keepInputs, shapes}}: Wanted): Promise<Files> {
-  const compiler = await import('../../compiler/src/index.ts');
+async function compile({model, external, target, adapters, dims, state, known: {constants, keepInputs, shapes}, onKernel}: Wanted): Promise<Files> {
+  const {CompileError} = await import('../../compiler/src/index.ts');
   const known = {...dims};
   for (;;) {
     try {
-      return await compiler.compile(model, {target, dims: known, state, constants, keepInputs, shapes, externalData: external, wasm: compilerAddress()});
+      return await withCompiler((compiler) => compiler.compile(model, {target, adapters, dims: known, state, constants, keepInputs, shapes, externalData: external, onKernel}));
     } catch (problem) {
-      if (!(problem instanceof compiler.CompileError)) throw problem;
+      if (!(problem instanceof CompileError)) throw problem;
       // Overrides for dimensions that a model does not have are passed over, as onnxruntime does.
       const {where, message} = problem.diagnostic;
       if (!message.startsWith('names no dimension') || !Object.hasOwn(known, where.replaceAll('"', ''))) {
@@ -60,6 +62,15 @@ async function compile({model, external, target, dims, state, known: {constants,
       }
       Reflect.deleteProperty(known, where.replaceAll('"', ''));
     }
+  }
+}
+
+/** Fetches the compiler while the model is read and a device opened, where no compiled model is kept. */
+export async function prepare(): Promise<void> {
+  try {
+    if ((await (await openKept())?.isEmpty()) ?? true) prepareCompiler();
+  } catch {
+    // packageOf() says what is wrong.
   }
 }
 

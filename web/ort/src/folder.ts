@@ -78,6 +78,7 @@ export async function openFolder(given: string | undefined): Promise<KeptFiles |
   };
 
   return {
+    isEmpty: async () => !(await fs.readdir(folder)).some((name) => name.endsWith('.package')),
     async get(key) {
       const file = await fs.open(fileOf(key), 'r').catch(() => undefined);
       if (!file) return undefined;

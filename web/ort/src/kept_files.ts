@@ -6,9 +6,10 @@ import {env} from './env.ts';
 export type Files = Map<string, Uint8Array>;
 
 export interface KeptFiles {
+  isEmpty(): Promise<boolean>;
   /** Undefined: nothing usable is kept. */
   get(key: string): Promise<Files | undefined>;
-  /** Also removes the oldest entries. Does nothing where there is no room. */
+  /** Also removes the oldest entries. Does nothing where there is no room. Cache Storage goes on after it: sessions need not wait. */
   put(key: string, files: Files): Promise<void>;
   delete(key: string): Promise<unknown>;
 }
@@ -37,8 +38,23 @@ function unpacked(buffer: ArrayBuffer): Files {
   return new Map(listOf(bytes.subarray(4, at)).map(([name, size]) => [name, new Uint8Array(buffer, (at += size) - size, size)]));
 }
 
+/** Entries that the browser still writes; it has their bytes. */
+const written = new Map<string, Promise<void>>();
+
+async function write(cache: Cache, key: string, files: Files): Promise<void> {
+  try {
+    await cache.put(addressOf(key), new Response(new Blob([headOf(files), ...files.values()] as BlobPart[])));
+    const all = await cache.keys();
+    await Promise.all(all.slice(0, Math.max(0, all.length - MOST)).map((request) => cache.delete(request)));
+  } catch {
+    // No room for it: it is compiled each time.
+  }
+}
+
 const inStorage = (cache: Cache): KeptFiles => ({
+  isEmpty: async () => (await cache.keys()).length === 0,
   async get(key) {
+    await written.get(key);
     try {
       const found = await cache.match(addressOf(key));
       return found && unpacked(await found.arrayBuffer());
@@ -46,14 +62,10 @@ const inStorage = (cache: Cache): KeptFiles => ({
       return undefined; // what is broken there is made again
     }
   },
-  async put(key, files) {
-    try {
-      await cache.put(addressOf(key), new Response(new Blob([headOf(files), ...files.values()] as BlobPart[])));
-      const all = await cache.keys();
-      await Promise.all(all.slice(0, Math.max(0, all.length - MOST)).map((request) => cache.delete(request)));
-    } catch {
-      // No room for it: it is compiled each time.
-    }
+  put(key, files) {
+    const writing = write(cache, key, files).finally(() => written.delete(key));
+    written.set(key, writing);
+    return Promise.resolve();
   },
   delete: (key) => cache.delete(addressOf(key)),
 });

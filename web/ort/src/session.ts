@@ -1,7 +1,7 @@
 /** onnxruntime-web's InferenceSession on a model that Gossamer compiled. A bundle of its own, which the first create() fetches. */
 import type {ComputeDevice, DeviceTensor, Feed, Model, Output} from '../../runtime/src/index.ts';
 import {type DType, GossamerError, shapeText} from '../../runtime/src/types.ts';
-import {forget, type Known, packageOf, type Wanted} from './compiled.ts';
+import {contentOf, forget, type Known, packageOf, prepare, type Wanted} from './compiled.ts';
 import {dtypeOf, elementTypeOf, fromRunTime, isElementType, toRunTime} from './element_types.ts';
 import {externalFiles, filesNextTo, modelBytes} from './model_bytes.ts';
 import {overridable, type Port, weightFiles} from './signature.ts';
@@ -34,17 +34,23 @@ const metadataOf = ({name, dtype, shape = []}: Port): ValueMetadata => ({
 });
 
 /** A model's source. */
-type Source = Omit<Wanted, 'known' | 'target'>;
+type Source = Omit<Wanted, 'known' | 'onKernel' | 'target'>;
 
 async function load(device: ComputeDevice, source: Source, known: Known): Promise<Model> {
-  const wanted = {...source, target: device.kind, known};
+  const {backend} = device.home;
+  const prepared: (() => void)[] = [];
+  // The device builds kernels while the next ones are compiled.
+  const onKernel: Wanted['onKernel'] = backend.prepare && ((kernel) => prepared.push(backend.prepare?.(kernel) as () => void));
+  const wanted = {...source, target: device.kind, known, onKernel};
   const runTime = await import('../../runtime/src/index.ts');
   try {
     return await runTime.load(await packageOf(wanted), {device});
   } catch (problem) {
     if (!(problem instanceof Error && (problem as {code?: string}).code === 'damaged')) throw problem;
     await forget(wanted);
-    return runTime.load(await packageOf(wanted), {device});
+    return await runTime.load(await packageOf(wanted), {device});
+  } finally {
+    for (const release of prepared) release();
   }
 }
 
@@ -210,11 +216,12 @@ export class Session extends InferenceSession {
 
 /** InferenceSession.create(). */
 export async function create(given: readonly unknown[]): Promise<Session> {
+  void prepare();
   const {bytes, rest} = await modelBytes(given);
   const options = defaultsOf(rest.find((each) => each !== undefined));
   const external = await filesNextTo(given[0], weightFiles(bytes), await externalFiles(options.externalData));
   const dims = {...options.freeDimensionOverrides, ...options.freeDimensionOverridesByName};
-  const source = {model: bytes, external, dims};
+  const source = {model: bytes, external, content: contentOf(bytes, external), dims};
   const providers = providersOf(options.executionProviders, options.intraOpNumThreads);
   const refusals = new Refusals();
   for (const {name, open} of providers) {
@@ -235,9 +242,11 @@ export async function create(given: readonly unknown[]): Promise<Session> {
   throw new Error(`InferenceSession.create: none of the execution providers can run the model: ${refusals.toString()}`);
 }
 
-async function createOn(device: ComputeDevice, given: Omit<Source, 'state'>, {preferredOutputLocation: wanted}: SessionOptions, providers: readonly string[]): Promise<Session> {
+async function createOn(device: ComputeDevice, given: Omit<Source, 'adapters' | 'state'>, {preferredOutputLocation: wanted}: SessionOptions, providers: readonly string[]): Promise<Session> {
   const locations = typeof wanted === 'string' ? [wanted] : Object.values(wanted ?? {});
-  const source = {...given, state: device.kind === 'webgpu' && locations.includes('gpu-buffer')};
+  const {kind, home: {backend}} = device;
+  const adapters = backend.software ? 'software' : 'hardware';
+  const source: Source = {...given, adapters, state: kind === 'webgpu' && locations.includes('gpu-buffer')};
   const model = await specializing(source.model, (known) => load(device, source, known));
   try {
     const [group] = model.groups;
