@@ -5,6 +5,7 @@ import {existsSync, readFileSync, readdirSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {shared} from '../../tests/shared.mjs';
 import {codeOf} from './code.mjs';
+import {givesEvidence, isMiddle, isMiddleSource, packagesSeen, usesPackages} from './package_jobs.mjs';
 import {readFiles} from './read_files.mjs';
 import {root} from './repository.mjs';
 import {hashOf, machine} from './verdicts.mjs';
@@ -34,17 +35,23 @@ const once = (make) => {
   return () => (made ??= make());
 };
 
-/** Gives keyOf(job), which is undefined for jobs that always run. */
+/**
+ * Gives keyOf(job), which is undefined for jobs that always run, and packageKeyOf(job): a key without the middle of the compiler,
+ * undefined for jobs that do not use it through packages alone (package_jobs.mjs).
+ */
 export function jobKeys(build) {
   const codes = new Map();
   const hashOfCode = (program) => codes.get(program) ?? codes.set(program, hashOf(codeOf(program))).get(program);
   const hashes = new Map();
   const hashOfFile = (file) => hashes.get(file) ?? hashes.set(file, hashOf(readFileSync(path.join(root, file)))).get(file);
   const filesOf = once(() => readFiles());
-  const repository = (job) => hashOf(...filesOf()(job).filter((file) => readsSources(job) || !isCompiled(file)).flatMap((file) => [file, hashOfFile(file)]));
+  const repository = (job, isLeftOut = () => false) =>
+    hashOf(...filesOf()(job).filter((file) => (readsSources(job) || !isCompiled(file)) && !isLeftOut(file)).flatMap((file) => [file, hashOfFile(file)]));
   const existing = (files) => files.filter((file) => existsSync(file)).flatMap((file) => [path.relative(build, file), hashOfCode(file)]);
   const native = once(() => hashOf(...existing([path.join(build, 'gossamer'), ...filesIn(path.join(build, 'lib'), /\.so/),
     ...(existsSync(path.join(build, 'tests')) ? readdirSync(path.join(build, 'tests')) : []).sort().flatMap((name) => filesIn(path.join(build, 'tests', name), /^\w+$/))])));
+  // The compiler's other layers; compiler.wasm has the same sources.
+  const outer = once(() => hashOf(...existing(filesIn(build, /^libgossamer_\w+\.a$/).filter((file) => !isMiddle(path.basename(file))))));
   const wasm = once(() => hashOf(...filesIn(path.join(root, 'build-wasm'), /\.wasm$/).map((file) => readFileSync(file))));
   const cache = path.join(root, 'third_party/cache');
   const environment = once(() => hashOf(machine(), process.version, existsSync('/var/lib/dpkg/status') ? readFileSync('/var/lib/dpkg/status') : '',
@@ -55,7 +62,9 @@ export function jobKeys(build) {
     if (!existsSync(folder)) return 'none';
     return hashOf(execFileSync('find', ['-L', folder, '-type', 'f', '-printf', '%P %s %T@\n'], {maxBuffer: 1 << 28}));
   });
-  return (job) => {
+  const common = (job) => [environment(), job.args.filter((word) => !path.isAbsolute(word)), job.env ?? {},
+    job.usesShared && job.env?.GOSSAMER_SHARED !== 'none' ? sharedFiles() : ''];
+  const keyOf = (job) => {
     if (job.alone || readsHistory(job)) return undefined;
     const workspace = job.name.startsWith('web/');
     const used = USED[path.dirname(job.name.split(' ')[0])];
@@ -63,30 +72,67 @@ export function jobKeys(build) {
       : workspace ? (usesCompiler(job.args.at(-1)) ? [wasm(), native()] : [])
       : job.name.startsWith('checks: ') ? []
       : used ? existing(used.map((file) => path.join(build, file))) : [wasm(), native()];
-    return hashOf(environment(), repository(job), job.args.filter((word) => !path.isAbsolute(word)), job.env ?? {}, job.usesShared && job.env?.GOSSAMER_SHARED !== 'none' ? sharedFiles() : '', ...own);
+    return hashOf(...common(job), repository(job), ...own);
   };
+  const packageKeyOf = (job) => (usesPackages(job) ? hashOf(...common(job), repository(job, isMiddleSource), outer()) : undefined);
+  return {keyOf, packageKeyOf};
 }
 
-/** What is kept of jobs that passed, in a file: {take(job), put(job, counts)}. `all`: nothing is taken. */
-export function keptJobs(file, keyOf, {all = false} = {}) {
+/**
+ * What is kept of jobs that passed, in a file. `keys`: of jobKeys(). `jobs`: those of this run. `all`: nothing is taken.
+ *
+ *   take(job)                the counts of the job if it passed with the same inputs
+ *   put(job, counts, log)    keeps the counts of a job that passed; forgets one that did not. `log`: as of packagesSeen()
+ *   mayWait(job)             whether takeByPackages(job) may give its counts once all evidence has ended
+ *   takeByPackages(job)      its counts if it passed with the same inputs but for the middle of the compiler, and with the same packages
+ *   end()                    to be called when all jobs have ended: keeps with which packages they passed
+ */
+export function keptJobs(file, keys, jobs, {all = false} = {}) {
   let kept = {};
   try {
     kept = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
     // There is none, or it is damaged.
   }
+  const write = () => writeFileSync(file, JSON.stringify(kept, undefined, 1));
+  const found = ({name}) => (all ? undefined : kept[name]);
+  const passed = new Set(); // names, in this run or before with the same inputs
+  const taken = ({name}) => {
+    passed.add(name);
+    return kept[name].counts;
+  };
+  // Jobs run in another order each time.
+  const evidence = jobs.filter(givesEvidence).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const packages = () => {
+    const seen = evidence.map(({name}) => passed.has(name) && kept[name].seen);
+    return seen.length > 0 && seen.every(Boolean) ? hashOf(seen) : undefined;
+  };
   return {
-    /** The counts of the job if it passed with the same inputs. */
     take(job) {
-      const found = all ? undefined : kept[job.name];
-      return found && found.key === keyOf(job) ? found.counts : undefined;
+      const one = found(job);
+      return one && one.key === keys.keyOf(job) ? taken(job) : undefined;
     },
-    /** Keeps the counts of a job that passed; forgets one that did not. */
-    put(job, counts) {
-      const key = counts.failed === 0 && !counts.problem ? keyOf(job) : undefined;
-      if (key) kept[job.name] = {key, counts};
-      else delete kept[job.name];
-      writeFileSync(file, JSON.stringify(kept, undefined, 1));
+    put(job, counts, log = '') {
+      const key = counts.failed === 0 && !counts.problem ? keys.keyOf(job) : undefined;
+      if (key) {
+        passed.add(job.name);
+        const seen = givesEvidence(job) ? packagesSeen(job, log, readFileSync(path.join(root, 'tests/fingerprints/packages.txt'))) : undefined;
+        kept[job.name] = {key, packageKey: keys.packageKeyOf(job), seen, counts};
+      } else {
+        delete kept[job.name];
+      }
+      write();
+    },
+    mayWait: (job) => evidence.length > 0 && found(job)?.packages !== undefined && found(job).packageKey === keys.packageKeyOf(job),
+    takeByPackages(job) {
+      if (found(job).packages !== packages()) return undefined;
+      kept[job.name].key = keys.keyOf(job);
+      return taken(job);
+    },
+    end() {
+      const now = packages();
+      if (now) for (const name of passed) if (kept[name].packageKey) kept[name].packages = now;
+      write();
     },
   };
 }

@@ -6,6 +6,7 @@ import path from 'node:path';
 import {after, test} from 'node:test';
 import {codeOf} from './code.mjs';
 import {isCompiled, jobKeys, keptJobs, USED} from './kept_jobs.mjs';
+import {isMiddle, usesPackages} from './package_jobs.mjs';
 import {root} from './repository.mjs';
 
 const work = mkdtempSync(path.join(tmpdir(), 'gossamer-kept-'));
@@ -14,7 +15,8 @@ after(() => rmSync(work, {recursive: true, force: true}));
 test('a job that passed is taken while its key is the same', () => {
   const file = path.join(work, 'kept.json');
   let key = 'one';
-  const open = (options) => keptJobs(file, ({alone}) => (alone ? undefined : key), options);
+  const keys = {keyOf: ({alone}) => (alone ? undefined : key), packageKeyOf: () => undefined};
+  const open = (options) => keptJobs(file, keys, [], options);
   const counts = {passed: 3, failed: 0, skipped: 1};
   open().put({name: 'a'}, counts);
   open().put({name: 'timed', alone: true}, counts);
@@ -31,6 +33,43 @@ test('a job that passed is taken while its key is the same', () => {
   assert.equal(open().take({name: 'a'}), undefined);
   writeFileSync(file, '{');
   assert.equal(open().take({name: 'a'}), undefined);
+});
+
+test('a job that uses packages alone is taken while they are the same', () => {
+  const file = path.join(work, 'by_packages.json');
+  const jobs = {page: {name: 'web/tests/page.test.ts'}, cases: {name: 'tests/cases/suite.mjs cpu'}, others: {name: 'tests/cases/suite.mjs wasm'}, cli: {name: 'tests/cli/suite.mjs'}};
+  const counts = {passed: 3, failed: 0, skipped: 0};
+  // One run after a change of the compiler: what its cases saw, and whether they passed. Gives what was taken.
+  let version = 0;
+  function run({log, failed = 0, outer = 'same', chosen = [...Object.values(jobs)]}) {
+    version++;
+    if (version % 2 > 0) chosen.reverse(); // they are sorted by the times of the last run
+    const kept = keptJobs(file, {keyOf: () => String(version), packageKeyOf: ({name}) => (name === jobs.page.name ? outer : undefined)}, chosen);
+    const waits = chosen.filter((job) => kept.mayWait(job));
+    for (const job of chosen.filter((one) => !waits.includes(one))) kept.put(job, job === jobs.cases ? {...counts, failed} : counts, job === jobs.others && log ? 'd\n' : log);
+    const taken = waits.filter((job) => kept.takeByPackages(job));
+    for (const job of waits.filter((one) => !taken.includes(one))) kept.put(job, counts);
+    kept.end();
+    return taken.map(({name}) => name);
+  }
+  assert.deepEqual(run({log: 'a\nb\n'}), []);
+  assert.deepEqual(run({log: 'b\na\na\n'}), [jobs.page.name]);
+  assert.deepEqual(run({log: 'a\nc\n'}), [], 'another package');
+  assert.deepEqual(run({log: 'a\nb\n'}), [], 'a package of before, with which other things may have failed');
+  assert.deepEqual(run({log: 'a\nb\n', outer: 'other'}), [], 'another layer');
+  assert.deepEqual(run({log: 'a\nb\n', outer: 'other', failed: 1}), [], 'evidence that failed');
+  assert.deepEqual(run({log: 'a\nb\n', outer: 'other'}), [], 'the last run had no evidence');
+  assert.deepEqual(run({log: 'a\nb\n', outer: 'other', chosen: [jobs.page]}), [], 'no evidence is asked for');
+  assert.deepEqual(run({log: '', outer: 'other'}), [], 'cases that kept no verdicts');
+});
+
+test('what the middle of the compiler reaches otherwise than by packages always follows its code', () => {
+  for (const name of ['cases', 'fingerprints', 'space', 'tune', 'sizes', 'shipped', 'hostile', 'cli', 'install', 'extend', 'new'])
+    assert.ok(!usesPackages({name: `tests/${name}/suite.mjs part`}), name);
+  for (const name of ['gossamer_schedule_test', 'tests_state', 'checks: tools', 'web/compiler/tests/tune.test.ts']) assert.ok(!usesPackages({name}), name);
+  for (const name of ['tests/rpc/suite.mjs', 'web/tests/loss.test.ts', 'web/tensor/tests/a.test.ts (without shared models)']) assert.ok(usesPackages({name}), name);
+  for (const name of ['libgossamer_schedule.a', 'libgossamer_codegen_wgsl.a', 'libgossamer_passes.a']) assert.ok(isMiddle(name), name);
+  for (const name of ['libgossamer_ir.a', 'libgossamer_graph.a', 'libgs_nanopb.a', 'libgossamer_schedule_test.a.txt']) assert.ok(!isMiddle(name), name);
 });
 
 /** A program of this C source. */
@@ -64,7 +103,7 @@ test('keys follow what a job uses', () => {
     wheel: {name: 'tests/python/suite.mjs', args: ['tests/python/suite.mjs']},
   };
   const keys = () => {
-    const keyOf = jobKeys(work);
+    const {keyOf} = jobKeys(work);
     return Object.fromEntries(Object.entries(jobs).map(([name, job]) => [name, keyOf(job)]));
   };
   compiled('int main() { return 3; }');
@@ -75,7 +114,7 @@ test('keys follow what a job uses', () => {
   assert.deepEqual(Object.keys(jobs).filter((name) => now[name] !== before[name]), ['suite', 'part', 'compiling', 'wheel']);
   compiled('int main() { return 3; }', USED['tests/packages'][0]);
   assert.notEqual(keys().packages, now.packages);
-  const keyOf = jobKeys(work);
+  const {keyOf} = jobKeys(work);
   for (const name of ['checks: sources', 'checks: tools', 'checks: clang-tidy'])
     assert.equal(keyOf({name, args: []}), undefined, name);
   assert.equal(keyOf({...jobs.suite, alone: true}), undefined);

@@ -45,17 +45,22 @@ export function run({program, args, cwd, env = {}, timeout = 1800}) {
 
 /**
  * Runs jobs {name, alone, ...} by `start(job)`, `slots` at a time, in their order; those that are `alone` follow one
- * by one when all others have ended. `done(job, result, seconds)` is called as each ends.
+ * by one when all others have ended. `done(job, result, seconds)` is called as each ends. `later`: a promise of jobs
+ * that come before what is left when it resolves.
  */
-export async function runAll(jobs, {slots, start, done}) {
-  const waiting = jobs.filter(({alone}) => !alone);
-  async function work(queue) {
-    for (let job = queue.shift(); job; job = queue.shift()) {
+export async function runAll(jobs, {slots, start, done, later = Promise.resolve([])}) {
+  async function work(queue, more) {
+    for (;;) {
+      if (queue.length === 0) await more;
+      const job = queue.shift();
+      if (!job) return;
       const started = performance.now();
       const result = await start(job);
-      done(job, result, (performance.now() - started) / 1000);
+      await done(job, result, (performance.now() - started) / 1000);
     }
   }
-  await Promise.all(Array.from({length: slots}, () => work(waiting)));
+  const waiting = jobs.filter(({alone}) => !alone);
+  const more = later.then((found) => waiting.unshift(...found));
+  await Promise.all(Array.from({length: slots}, () => work(waiting, more)));
   await work(jobs.filter(({alone}) => alone));
 }

@@ -34,6 +34,33 @@ test('no more jobs run at a time than there are slots, and those that are alone 
   assert.equal(ended.at(-1).name, 'z');
 });
 
+test('jobs that come later run before what is left', async () => {
+  const ended = [];
+  let release;
+  await runAll([{name: 'a'}, {name: 'b'}, {name: 'z', alone: true}], {
+    slots: 1,
+    later: new Promise((resolve) => (release = resolve)),
+    start: async () => new Promise((resolve) => setTimeout(resolve, 2)),
+    done: ({name}) => {
+      ended.push(name);
+      if (name === 'a') release([{name: 'c'}, {name: 'd'}]);
+    },
+  });
+  assert.equal(ended.join(''), 'acdbz');
+  ended.length = 0;
+  // The last slot waits for them.
+  await runAll([{name: 'a'}], {
+    slots: 2,
+    later: new Promise((resolve) => (release = resolve)),
+    start: async () => new Promise((resolve) => setTimeout(resolve, 2)),
+    done: ({name}) => {
+      ended.push(name);
+      release([{name: 'b'}, {name: 'c'}]);
+    },
+  });
+  assert.equal(ended.sort().join(''), 'abc');
+});
+
 test('a program that does not end is stopped with what it started', async () => {
   const result = await run({program: 'bash', args: ['-c', 'echo begun; sleep 100 & wait'], timeout: 0.3});
   assert.deepEqual([result.timedOut, result.output], [true, 'begun\n']);

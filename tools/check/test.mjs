@@ -10,13 +10,14 @@
 //   --without-shared    also what reads shared models once more as in a clone that has none, a smoke share of each
 //   --list              prints the jobs and the seconds that they took last, and runs nothing
 import {spawnSync} from 'node:child_process';
-import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {parseArgs} from 'node:util';
 import {makeCases} from '../../tests/conformance/onnx_package.mjs';
 import {checks, programOf, programs, suites, withoutShared, workspaces} from './jobs.mjs';
 import {jobKeys, keptJobs} from './kept_jobs.mjs';
+import {givesEvidence} from './package_jobs.mjs';
 import {longestFirst, run, runAll} from './pool.mjs';
 import {changedFiles, layers, root} from './repository.mjs';
 import {failures, summary} from './summary.mjs';
@@ -95,16 +96,35 @@ if (jobs.some(({name}) => name.startsWith('gossamer_onnx_test'))) {
 }
 mkdirSync(path.dirname(timesFile), {recursive: true});
 const kept = await keptVerdicts({all: options.all});
-const unchanged = keptJobs(path.join(path.dirname(timesFile), 'kept.json'), jobKeys(path.resolve(root, build)), options);
-const waiting = jobs.filter((job) => {
+const results = path.dirname(timesFile);
+const unchanged = keptJobs(path.join(results, 'kept.json'), jobKeys(path.resolve(root, build)), jobs, options);
+const addKept = (job, counts) => rows.push({name: job.name, ...counts, kept: true});
+const [waiting, held] = [[], []];
+for (const job of jobs) {
   const counts = unchanged.take(job);
-  if (counts) rows.push({name: job.name, ...counts, kept: true});
-  return !counts;
-});
-await runAll(waiting, {
+  if (counts) addKept(job, counts);
+  else (unchanged.mayWait(job) ? held : waiting).push(job);
+}
+// Whether the others need to run is known when these have ended.
+const evidence = new Set(waiting.filter(givesEvidence));
+let release;
+const released = new Promise((resolve) => (release = resolve));
+function decide() {
+  if (evidence.size > 0) return;
+  release(held.filter((job) => {
+    const counts = unchanged.takeByPackages(job);
+    if (counts) addKept(job, counts);
+    return !counts;
+  }));
+}
+decide();
+const logOf = (job) => path.join(results, `packages-${jobs.indexOf(job)}.txt`);
+const first = held.length > 0 ? [...evidence, ...waiting.filter((job) => !evidence.has(job))] : waiting;
+await runAll(first, {
   slots,
+  later: released,
   // A job has one slot, so what it starts at a time is one.
-  start: (job) => run({...job, env: {...kept, GOSSAMER_JOBS: '1', ...job.env}}),
+  start: (job) => run({...job, env: {...kept, GOSSAMER_JOBS: '1', ...(givesEvidence(job) && {GOSSAMER_VERDICTS_SEEN: logOf(job)}), ...job.env}}),
   done: (job, result, seconds) => {
     heading(`${job.name}: ${seconds.toFixed(1)} s`);
     process.stdout.write(result.output);
@@ -116,11 +136,15 @@ await runAll(waiting, {
       named.push(problem);
     }
     rows.push({name: job.name, passed, failed, skipped, reason, seconds, failures: named});
-    unchanged.put(job, {passed, failed, skipped, reason, problem});
+    const log = existsSync(logOf(job)) ? readFileSync(logOf(job), 'utf8') : '';
+    rmSync(logOf(job), {force: true});
+    unchanged.put(job, {passed, failed, skipped, reason, problem}, log);
     times[job.name] = Math.round(seconds * 10) / 10;
     writeFileSync(timesFile, JSON.stringify(times, undefined, 1));
+    if (evidence.delete(job)) decide();
   },
 });
+unchanged.end();
 
 heading('summary');
 for (const line of summary(rows)) console.log(line);

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "api/files.h"
 
@@ -24,8 +26,8 @@ constexpr std::string_view variables[] = {"GOSSAMER_", "ANGLE_", "CL_", "DRI_", 
 
 // Variables of test suites: they choose cases, and how many run at a time.
 constexpr std::string_view of_suites[] = {
-    "GOSSAMER_BASE=",   "GOSSAMER_BUILD=", "GOSSAMER_JOBS=",
-    "GOSSAMER_SHARED=", "GOSSAMER_SMOKE=", "GOSSAMER_VERDICTS="};
+    "GOSSAMER_BASE=",  "GOSSAMER_BUILD=",    "GOSSAMER_JOBS=",         "GOSSAMER_SHARED=",
+    "GOSSAMER_SMOKE=", "GOSSAMER_VERDICTS=", "GOSSAMER_VERDICTS_SEEN="};
 
 std::string environment() {
   std::vector<std::string> lines;
@@ -134,8 +136,14 @@ Result<std::unique_ptr<KeptVerdicts>> KeptVerdicts::open(const fs::path& folder,
   if (takes_bitcode) {
     for (const std::string& text : {identity.machine_code, setting.compile}) package.add(text);
   }
-  return std::unique_ptr<KeptVerdicts>(
+  std::unique_ptr<KeptVerdicts> kept(
       new KeptVerdicts(files.key(), package.key(), takes_bitcode, std::move(store)));
+  if (const char* seen = std::getenv("GOSSAMER_VERDICTS_SEEN")) {
+    kept->seen_.reset(std::fopen(seen, "a"));
+    if (!kept->seen_) return fail_at(seen, cat("cannot be written: ", std::strerror(errno)));
+    std::setvbuf(kept->seen_.get(), nullptr, _IOLBF, 0);  // processes may share the file
+  }
+  return kept;
 }
 
 std::string KeptVerdicts::files_key(const TestCase& test) const {
@@ -170,6 +178,7 @@ void KeptVerdicts::keep(const std::string& files_key, const Verdict& verdict) {
   Verdict kept = verdict;
   kept.kept = false;
   const std::string& package = verdict.package_key;
+  if (seen_ && !package.empty()) std::fprintf(seen_.get(), "%s\n", package.c_str());
   store_.add(files_key, package.empty() ? files_key : package, kept);
   store_.add(package, package, kept);
 }

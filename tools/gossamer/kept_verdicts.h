@@ -2,6 +2,7 @@
 // device again until something that decides its verdict changes.
 #pragma once
 
+#include <cstdio>
 #include <memory>
 
 #include "gossamer/case_key.h"
@@ -23,7 +24,8 @@ struct TestSetting {
 class KeptVerdicts {
  public:
   // `folder` has identity.json, which tools/check/verdicts.mjs writes. Errors: there is none, or it
-  // does not describe this program, the device, or the files and the environment as they are now.
+  // does not describe this program, the device, or the files and the environment as they are now;
+  // the file $GOSSAMER_VERDICTS_SEEN cannot be written.
   static Result<std::unique_ptr<KeptVerdicts>> open(const std::filesystem::path& folder,
                                                     TestSetting setting);
 
@@ -39,7 +41,8 @@ class KeptVerdicts {
 
   // `kept` and `package_key` of the verdict are set.
   std::optional<Verdict> find(const std::string& key, const std::string& name) const;
-  // Keeps a pass under the key of its files and verdict.package_key.
+  // Keeps a pass under the key of its files and verdict.package_key, which becomes a line of the
+  // file $GOSSAMER_VERDICTS_SEEN too, if there is that variable.
   void keep(const std::string& files_key, const Verdict& verdict);
 
  private:
@@ -52,6 +55,7 @@ class KeptVerdicts {
   std::string by_files_, by_package_;  // what keys of either kind begin with
   bool takes_bitcode_;
   VerdictStore store_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> seen_{nullptr, std::fclose};
 };
 
 }  // namespace gossamer::command
