@@ -25,7 +25,7 @@ const {metafile} = await bundle({
   entryPoints: {ort: entry},
   format: 'esm',
   splitting: true,
-  chunkNames: 'chunk-[hash]',
+  chunkNames: '[name]-[hash]',
   outdir: dist,
   plugins: [workersAsFiles],
   define,

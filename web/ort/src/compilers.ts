@@ -3,7 +3,7 @@ import type {Compiler} from '../../compiler/src/index.ts';
 import {env} from './env.ts';
 
 /** Milliseconds: programs create one session after the other. */
-const WAIT = 1000;
+const WAIT = 3000;
 
 interface Opened {
   readonly address: string;

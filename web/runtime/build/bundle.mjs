@@ -163,7 +163,7 @@ export async function bundlePage(out) {
   const entryPoints = {page: join(source, 'app.ts')};
   const unused = [profilerApart(), imagesApart(), generationApart()];
   const plugins = [...unused, workersAsFiles];
-  await bundle({entryPoints, format: 'esm', splitting: true, chunkNames: 'chunk-[hash]', outdir: out, plugins});
+  await bundle({entryPoints, format: 'esm', splitting: true, chunkNames: '[name]-[hash]', outdir: out, plugins});
   const {outputFiles} = await bundle({
     entryPoints: [join(source, 'app.ts')],
     format: 'iife',
