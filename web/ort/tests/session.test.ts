@@ -188,6 +188,8 @@ test('a compiled model is kept by its content', {skip}, async () => {
     // What was damaged there is made again.
     const [key, response] = [...kept][0] as [string, Response];
     const bytes = new Uint8Array(await response.arrayBuffer());
+    const text = new TextDecoder('latin1').decode(bytes);
+    assert.equal(['["kernels.wasm",', '["kernels.relaxed.wasm",'].filter((name) => text.includes(name)).length, 1, 'for this engine alone');
     bytes.fill(7, bytes.length - 20);
     kept.set(key, new Response(bytes));
     assert.deepEqual(await answer(), WANTED);
@@ -197,6 +199,28 @@ test('a compiled model is kept by its content', {skip}, async () => {
   } finally {
     Reflect.deleteProperty(globalThis, 'caches');
     env.gossamer.cache = false;
+  }
+});
+
+test('sessions one after the other share a compiler', {skip}, async () => {
+  const own = WebAssembly.instantiate.bind(WebAssembly);
+  let compilers = 0;
+  const counting = (module: WebAssembly.Module, imports: WebAssembly.Imports = {}): Promise<WebAssembly.Instance> => {
+    if ('gossamer' in imports) ++compilers;
+    return own(module, imports);
+  };
+  Object.assign(WebAssembly, {instantiate: counting});
+  try {
+    const create = async (n: number): Promise<void> => (await InferenceSession.create(perceptron('n'), {freeDimensionOverrides: {n}})).release();
+    for (const n of [5, 6, 7]) await create(n);
+    assert.ok(compilers <= 1, `${compilers} for three sessions`);
+    await Promise.all([create(8), create(9)]);
+    assert.ok(compilers <= 2, `${compilers} for two at a time`);
+    await assert.rejects(InferenceSession.create(Uint8Array.of(1, 2, 3)), /cannot be compiled/);
+    await create(10);
+    assert.ok(compilers <= 2, 'and after one that failed');
+  } finally {
+    Object.assign(WebAssembly, {instantiate: own});
   }
 });
 
