@@ -100,7 +100,7 @@ for (const {models, form, names} of plans()) {
  * may be 8 MB. A step that kept its caches would add 60 KB each time. V8 keeps up to 30 MB of garbage from many steps, more at one time than
  * at another, so long texts are measured as the mean of `rounds`.
  */
-const MEMORY = {...(options.all ? {warm: 60, rounds: 3} : {warm: 24, rounds: 1}), count: 20, most: 8e6, tokens: options.all ? {wasm: 256, webgpu: 64} : {wasm: 32, webgpu: 8}};
+const MEMORY = {...(options.all ? {warm: 100, rounds: 3} : {warm: 24, rounds: 1}), count: 20, most: 8e6, tokens: options.all ? {wasm: 256, webgpu: 64} : {wasm: 32, webgpu: 8}};
 
 /** Bytes by which a page grows in MEMORY.count generations, of which each keeps `leak` bytes. */
 const grown = (device, tokens, leak) =>
