@@ -132,8 +132,8 @@ class Grouper {
   // Whether the group at `from` may run where the one at `to` stands: nobody between them reads
   // what it makes, or changes what it reads.
   bool may_move(size_t from, size_t to, const std::set<size_t>& moved = {}) const {
-    if (items_[from].chain != items_[to].chain || blocks_[from] != blocks_[to] ||
-        items_[from].constant != items_[to].constant || steps_before_[from] != steps_before_[to])
+    if (items_[from].chain != items_[to].chain || items_[from].constant != items_[to].constant ||
+        steps_before_[from] != steps_before_[to] || !may_repeat(from, to, moved))
       return false;
     for (const Member& member : items_[from].group.members) {
       for (size_t reader : readers_.at_or_empty(member.stage.output.get())) {
@@ -141,6 +141,12 @@ class Grouper {
           return false;
       }
     }
+    return true;
+  }
+
+  // Whether what the group at `from` reads is the same at `to`.
+  bool may_repeat(size_t from, size_t to, const std::set<size_t>& moved = {}) const {
+    if (blocks_[from] != blocks_[to]) return false;
     for (const Buffer& input : inputs_of(items_[from].group)) {
       const auto found = writers_.find(input.get());
       if (found == writers_.end()) continue;
@@ -207,11 +213,17 @@ class Grouper {
       places[&item.group.last()] = p;
       return &item.group.last();
     };
-    std::vector<const Stage*> used;
-    if (!online_of(items_[i].group.last(), stage_of, used)) return;
+    std::vector<const Stage*> used, masks;
+    const bool masked = caps_.group_size == 1;
+    if (!online_of(items_[i].group.last(), stage_of, used, masked ? &masks : nullptr)) return;
     std::set<size_t> from;
     for (const Stage* stage : used) from.insert(places.at(stage));
     Group merged{GroupForm::online, {}};
+    // On CPUs. What others read, too, stays where it is.
+    std::erase_if(masks, [&](const Stage* stage) {
+      return from.contains(places.at(stage)) || !may_repeat(places.at(stage), i);
+    });
+    for (const Stage* stage : masks) merged.members.push_back({*stage, {}, false});
     for (const size_t p : from) {
       const Buffer& made = items_[p].group.last().output;
       const auto outside = [&](size_t reader) { return reader != i && !from.contains(reader); };
@@ -232,12 +244,17 @@ class Grouper {
     for (const size_t p : from) {
       for (const Buffer& input : inputs_of(items_[p].group)) {
         readers_[input.get()].erase(p);
-        readers_[input.get()].insert(i);
       }
       std::ranges::replace(writers_[items_[p].group.last().output.get()], p, i);
       items_[p].alive = false;
     }
     items_[i].group = std::move(merged);
+    for (const Buffer& input : inputs_of(items_[i].group)) readers_[input.get()].insert(i);
+    for (const Stage* stage : masks) {
+      const size_t p = places.at(stage);
+      const bool read = !readers_.at_or_empty(stage->output.get()).empty();
+      if (!read && !kept_.contains(stage->output.get())) items_[p].alive = false;
+    }
   }
 
   // A launch for runs of more rows than few. For few, its stages stay as they are, and what they

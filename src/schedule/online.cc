@@ -18,8 +18,9 @@ using ops::StageKind;
 
 class Finder {
  public:
-  Finder(const Stage& last, const StageOf& stage_of, std::vector<const Stage*>& used)
-      : last_(last), stage_of_(stage_of), used_(used) {}
+  Finder(const Stage& last, const StageOf& stage_of, std::vector<const Stage*>& used,
+         std::vector<const Stage*>* masks)
+      : last_(last), stage_of_(stage_of), used_(used), masks_(masks) {}
 
   std::optional<Online> run() {
     const Factors factors = factors_of(last_);
@@ -30,6 +31,7 @@ class Finder {
     key_ = last_.reduce_axes[0];
     for (const bool swapped : {false, true}) {
       used_.clear();
+      if (masks_) masks_->clear();
       online_ = {};
       const Expr& weights = swapped ? factors.b : factors.a;
       online_.value = swapped ? factors.a : factors.b;
@@ -155,8 +157,27 @@ class Finder {
     online_.left = at(*made, *load, ir::substitute(factors.a, fresh));
     online_.right = at(*made, *load, ir::substitute(factors.b, fresh));
     online_.products = made->combiner.left[0];
-    online_.score = replaced(score, Expr(load), result_of(*made, *load, online_.products));
+    online_.score =
+        with_masks(replaced(score, Expr(load), result_of(*made, *load, online_.products)));
     return true;
+  }
+
+  // With what maps make of positions alone in place of loads of it: that takes less than to read
+  // it, and may tell which keys no query sees.
+  Expr with_masks(const Expr& score) {
+    ir::Rewriter rewriter;
+    rewriter.expr = [&](const Expr& e) -> Expr {
+      const auto* load = ir::as<ir::Load>(e);
+      const Stage* made = load && masks_ ? stage_of_(load->buffer) : nullptr;
+      if (!made || made->kind != StageKind::compute) return {};
+      const Expr value = at(*made, *load, made->result);
+      for (const ir::Load* each : loads_of(value)) {
+        if (ir::uses(Expr(each), key_.get())) return {};
+      }
+      masks_->push_back(made);
+      return value;
+    };
+    return ir::rewrite(score, rewriter);
   }
 
   bool find_peak(const Expr& shift, const Expr& score) {
@@ -201,16 +222,28 @@ class Finder {
     return true;
   }
 
-  // A causal mask: select(key < q + .., s, -inf).
+  // A causal mask: select(key < q + .., s, -inf), or s + select(key < q + .., 0, -inf).
   void find_bound() {
-    const auto* masked = ir::as<ir::Select>(online_.score);
-    if (!masked || !ir::equal(masked->no, ir::lowest(ir::DType::f32))) return;
-    const auto* below = ir::as<ir::Binary>(masked->condition);
+    const auto* sum = ir::as<ir::Binary>(online_.score);
+    const bool adds = sum && sum->op == ir::BinaryOp::add;
+    for (const Expr& part : adds ? std::vector{sum->a, sum->b} : std::vector{online_.score}) {
+      const auto* masked = ir::as<ir::Select>(part);
+      if (!masked || !ir::equal(masked->no, ir::lowest(ir::DType::f32))) continue;
+      const auto* below = ir::as<ir::Binary>(masked->condition);
+      if (!below || !below->a.same(key_) || ir::uses(below->b, key_.get()) || !grows(below->b))
+        continue;
+      if (below->op == ir::BinaryOp::lt) online_.bound = below->b;
+      if (below->op == ir::BinaryOp::le) online_.bound = below->b + ir::index(1);
+    }
+  }
+
+  // Whether a later row has no lower one.
+  bool grows(const Expr& limit) const {
     const ir::Var& row = last_.axes[static_cast<size_t>(online_.row)];
-    if (!below || below->op != ir::BinaryOp::lt || !below->a.same(key_) ||
-        ir::uses(below->b, key_.get()) || ir::uses(ir::simplify(below->b - Expr(row)), row.get()))
-      return;
-    online_.bound = below->b;
+    if (!ir::uses(limit, row.get()) || !ir::uses(ir::simplify(limit - Expr(row)), row.get()))
+      return true;
+    const auto* least = ir::as<ir::Binary>(limit);
+    return least && least->op == ir::BinaryOp::min && grows(least->a) && grows(least->b);
   }
 
   bool is_point(size_t axis) const { return ir::is_const(last_.extents[axis], 1); }
@@ -241,6 +274,7 @@ class Finder {
   const Stage& last_;
   const StageOf& stage_of_;
   std::vector<const Stage*>& used_;
+  std::vector<const Stage*>* masks_;
   ir::Var key_;
   Online online_;
 };
@@ -248,8 +282,8 @@ class Finder {
 }  // namespace
 
 std::optional<Online> online_of(const Stage& last, const StageOf& stage_of,
-                                std::vector<const Stage*>& used) {
-  return Finder(last, stage_of, used).run();
+                                std::vector<const Stage*>& used, std::vector<const Stage*>* masks) {
+  return Finder(last, stage_of, used, masks).run();
 }
 
 std::set<const ir::BufferNode*> online_products(const ops::Program& program,
@@ -303,7 +337,8 @@ Online online_of(const Group& group) {
     }
     return nullptr;
   };
-  auto online = online_of(group.last(), stage_of, used);
+  std::vector<const Stage*> masks;
+  auto online = online_of(group.last(), stage_of, used, &masks);
   GS_CHECK(online, title_of(group));
   return *std::move(online);
 }

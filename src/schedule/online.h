@@ -35,9 +35,11 @@ struct Online {
 
 // The stage that makes a buffer; null: none that this launch may compute.
 using StageOf = std::function<const ops::Stage*(const ir::Buffer&)>;
-// What a stage sums, if it is such a sum, by the stages before it; these are added to `used`.
+// What a stage sums, if it is such a sum, by the stages before it; these are added to `used`, and
+// to `masks` those that the scores compute again, which others may read, too. Null: none are.
 std::optional<Online> online_of(const ops::Stage& last, const StageOf& stage_of,
-                                std::vector<const ops::Stage*>& used);
+                                std::vector<const ops::Stage*>& used,
+                                std::vector<const ops::Stage*>* masks = nullptr);
 Online online_of(const Group& group);
 
 // What the products of walks in a program make: such products read their operands where these are,

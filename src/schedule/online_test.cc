@@ -104,6 +104,28 @@ TEST(Online, TilesFitInGroupMemory) {
   }
 }
 
+// A causal mask that a stage makes is made again for each score on CPUs, whoever reads it, too.
+TEST(Online, MasksOfPositionsAreComputedAgain) {
+  const Capabilities cpu = capabilities_of(TargetKind::cpu);
+  WeightedSum weighted(ir::index(37), ir::index(45));
+  const Buffer mask = matrix("mask", ir::index(37), ir::index(45));
+  const Var i = ir::var("i"), j = ir::var("j");
+  const Expr hidden = ir::lowest(DType::f32), shown = ir::zero(DType::f32);
+  Stage& scores = *weighted.program[0].stage();
+  scores.result = scores.result + ir::load(mask, {scores.axes[0], scores.axes[1]});
+  weighted.program.insert(
+      weighted.program.begin(),
+      map("mask", mask, {i, j}, ir::select(j <= ir::min(i + 3, ir::index(40)), shown, hidden)));
+  EXPECT_EQ(weighted.launches({}, cpu), 1U);
+  EXPECT_EQ(weighted.launches({mask.get()}, cpu), 2U);
+  EXPECT_EQ(weighted.launches({}, webgpu), 2U);
+
+  const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, cpu);
+  const Online online = online_of(std::get<Group>(launched[0]));
+  ASSERT_TRUE(online.bound.get());
+  EXPECT_EQ(ir::print(ir::simplify(online.bound)), "min(i + 3, 40) + 1");
+}
+
 TEST(Online, StoresScoresThatOthersRead) {
   WeightedSum weighted(ir::index(37), ir::index(45));
   EXPECT_GT(weighted.launches({weighted.scores.get()}), 1U);

@@ -265,7 +265,15 @@ std::vector<OpDef> microsoft_group_attention_family() {
                          none,
                          {2}},
               .attributes = {{"num_heads", 2}, {"kv_num_heads", 1}, {"local_window_size", 3}},
-              .inputs = lengths({5}, 6)}};
+              .inputs = lengths({5}, 6)},
+             {.name = "tiles of samples of different lengths",
+              .shapes = {{2, 40, 32}, {2, 40, 16}, {2, 40, 16}, none, none},
+              .attributes = {{"num_heads", 4}, {"kv_num_heads", 2}},
+              .inputs = lengths({39, 20}, 40)},
+             {.name = "tiles after a past",
+              .shapes = {{1, 20, 32}, {1, 20, 16}, {1, 20, 16}, {1, 2, 31, 8}, {1, 2, 31, 8}},
+              .attributes = {{"num_heads", 4}, {"kv_num_heads", 2}},
+              .inputs = lengths({50}, 51)}};
        }},
   };
 }
