@@ -31,12 +31,12 @@ const block = {
     return graph.node('Add', [conv(relu), x], [1, 1, 1, 1]);
   },
 };
-const resize = (mode) => ({
+const resize = (mode, attributes = {}) => ({
   inputs: [['n', 'c', 'h', 'w'], ['n2', 'c2', 'h2', 'w2']],
   runs: [[[1, 3, 4, 5], [1, 3, 9, 40]], [[2, 3, 9, 11], [2, 3, 4, 5]], [[1, 1, 1, 1], [1, 1, 3, 3]], [[1, 2, 5, 5], [1, 2, 1, 1]]],
   make: (graph, [x, y]) => {
     const sizes = graph.node('Shape', [y], [4], {}, {type: 'i64'});
-    return graph.node('Resize', [x, undefined, undefined, sizes], [1, 1, 1, 1], {mode});
+    return graph.node('Resize', [x, undefined, undefined, sizes], [1, 1, 1, 1], {mode, ...attributes});
   },
 });
 
@@ -215,6 +215,29 @@ const MODELS = {
     },
   },
   resize_linear: resize('linear'),
+  resize_like_pytorch: resize('linear', {coordinate_transformation_mode: 'pytorch_half_pixel'}),
+  resize_cubic_like_pytorch: resize('cubic', {coordinate_transformation_mode: 'pytorch_half_pixel'}),
+  // A small image, four times as large again: axis by axis.
+  resize_back: {
+    inputs: [['n', 3, 'h', 'w']],
+    runs: [[[1, 3, 9, 11]], [[2, 3, 1, 1]], [[1, 3, 33, 70]], [[0, 3, 8, 8]]],
+    make: (graph, [x]) => {
+      const small = graph.node('MaxPool', [x], [1, 1, 1, 1], {kernel_shape: [4, 4], pads: [1, 1, 2, 2], strides: [4, 4]});
+      return graph.node('Resize', [small, undefined, undefined, graph.node('Shape', [x], [4], {}, {type: 'i64'})], [1, 1, 1, 1], {mode: 'linear'});
+    },
+  },
+  // Sizes that data gives.
+  resize_to_data: {
+    inputs: [['n', 3, 'h', 'w']],
+    runs: [[[1, 3, 4, 5]], [[2, 3, 1, 1]], [[1, 3, 7, 2]]],
+    make: (graph, [x]) => {
+      const most = graph.node('Cast', [graph.node('ReduceMax', [x], [], {keepdims: 0})], [], {to: 7}, {type: 'i64'});
+      const edge = graph.node('Reshape', [graph.node('Add', [most, integers(graph, [3])], [1], {}, {type: 'i64'}), integers(graph, [1])], [1], {}, {type: 'i64'});
+      const shape = graph.node('Shape', [x], [2], {start: 0, end: 2}, {type: 'i64'});
+      const sizes = graph.node('Concat', [shape, edge, edge], [4], {axis: 0}, {type: 'i64'});
+      return graph.node('Resize', [x, undefined, undefined, sizes], [1, 1, 1, 1], {mode: 'linear', coordinate_transformation_mode: 'align_corners'});
+    },
+  },
   resize_nearest: resize('nearest'),
   resize_cubic: resize('cubic'),
   lstm: {

@@ -1,8 +1,11 @@
 // Resize: nearest, linear and cubic, in all coordinate transformations, with and without
 // antialiasing.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
+#include "ir/estimate.h"
 #include "ops/families.h"
 #include "ops/image/resize_axis.h"
 #include "ops/wide_product.h"
@@ -150,9 +153,9 @@ Result<Plan> make_plan(Builder& b) {
     GS_ASSIGN(sizes, scaled_extents(b, axes, factors));
     scales.assign(factors.size(), 0);
   } else {
-    // Data may give sizes where nothing else depends on them.
-    bool plain = !plan.antialias && b.text("keep_aspect_ratio_policy") == "stretch" &&
-                 (plan.coordinates == "half_pixel" || plan.coordinates == "asymmetric");
+    // Data may give sizes where nothing that must be known depends on them.
+    const bool plain =
+        !plan.antialias && !plan.crop && b.text("keep_aspect_ratio_policy") == "stretch";
     GS_ASSIGN(sizes, plain ? b.elements(3) : b.host(3));
   }
   if (plan.crop) {
@@ -210,16 +213,21 @@ Expr clamped(const Builder& b, Expr at, const Expr& extent) {
   return b.simplify(ir::min(ir::max(at, 0.0), extent - 1));
 }
 
+Result<Coordinate> coordinate_at(const Builder& b, const Plan& plan, size_t i, const Expr& at) {
+  GS_ASSIGN(Coordinate c, source_coordinate(b, plan.coordinates, plan.axes[i], at));
+  if (i < plan.tables.size()) {
+    const AxisTables& tables = plan.tables[i];
+    if (tables.place) c.place = as_index((*tables.place)({at}));
+    if (tables.share) c.share = (*tables.share)({at});
+  }
+  return c;
+}
+
 Result<std::vector<Coordinate>> coordinates_at(const Builder& b, const Plan& plan, Point point) {
   std::vector<Coordinate> all;
-  for (const ResizedAxis& axis : plan.axes) {
-    const Expr& at = point[static_cast<size_t>(axis.axis)];
-    GS_ASSIGN(Coordinate c, source_coordinate(b, plan.coordinates, axis, at));
-    if (all.size() < plan.tables.size()) {
-      const AxisTables& tables = plan.tables[all.size()];
-      if (tables.place) c.place = as_index((*tables.place)({at}));
-      if (tables.share) c.share = (*tables.share)({at});
-    }
+  for (size_t i = 0; i < plan.axes.size(); ++i) {
+    const Expr& at = point[static_cast<size_t>(plan.axes[i].axis)];
+    GS_ASSIGN(Coordinate c, coordinate_at(b, plan, i, at));
     all.push_back(std::move(c));
   }
   return all;
@@ -274,19 +282,55 @@ Expr weight(const Plan& plan, Expr distance, double shrink) {
   return ir::select(x <= 1.0, near, ir::select(x < 2.0, far, ir::zero(DType::f32)));
 }
 
+// Between the two elements of an axis that are next to a coordinate; `value` gives them.
+Expr between(const Builder& b, const ResizedAxis& axis, const Coordinate& coordinate, DType wide,
+             const std::function<Expr(Expr place)>& value) {
+  const Expr floor = b.simplify(coordinate.floor());
+  const Expr low = value(clamped(b, floor, axis.in)), high = value(clamped(b, floor + 1, axis.in));
+  return low + (high - low) * ir::cast(wide, coordinate.fraction());
+}
+
 // Linear without antialiasing: two taps an axis, written out.
 Expr linear(const Builder& b, const Plan& plan, const std::vector<Coordinate>& coordinates,
             std::vector<Expr> at, size_t next, DType wide) {
   if (next == plan.axes.size()) return ir::cast(wide, b.input(0).at(at));
   const ResizedAxis& axis = plan.axes[next];
-  size_t k = static_cast<size_t>(axis.axis);
-  Expr floor = b.simplify(coordinates[next].floor());
-  Expr share = ir::cast(wide, coordinates[next].fraction());
-  at[k] = clamped(b, floor, axis.in);
-  Expr low = linear(b, plan, coordinates, at, next + 1, wide);
-  at[k] = clamped(b, floor + 1, axis.in);
-  Expr high = linear(b, plan, coordinates, at, next + 1, wide);
-  return low + (high - low) * share;
+  return between(b, axis, coordinates[next], wide, [&](Expr place) {
+    at[static_cast<size_t>(axis.axis)] = std::move(place);
+    return linear(b, plan, coordinates, at, next + 1, wide);
+  });
+}
+
+// Whether linear resizing makes at most half of the result's elements before its last axis.
+bool pays_axis_by_axis(const Plan& plan) {
+  return plan.axes.size() > 1 && !plan.crop &&
+         std::all_of(plan.axes.begin(), plan.axes.end() - 1, [](const ResizedAxis& axis) {
+           return ir::estimate(axis.out) >= 2 * ir::estimate(axis.in);
+         });
+}
+
+// The same sums as in `linear`, a stage an axis, from the last one on: only the first stage reads
+// elements next to each other from places that data gives.
+Tensor linear_axis_by_axis(Builder& b, const Plan& plan, DType wide) {
+  Tensor x = b.input(0);
+  for (size_t i = plan.axes.size(); i-- > 0;) {
+    const ResizedAxis& axis = plan.axes[i];
+    const auto k = static_cast<size_t>(axis.axis);
+    Shape shape = x.shape();
+    shape[k] = axis.out;
+    const DType dtype = i == 0 ? b.input(0).dtype() : wide;
+    const std::string name = i == 0 ? "resize" : cat("resize.axis", axis.axis);
+    x = b.compute(name, dtype, std::move(shape), [&](Point point) {
+      const Coordinate c = *coordinate_at(b, plan, i, point[k]);
+      std::vector<Expr> at(point.begin(), point.end());
+      const Expr value = between(b, axis, c, wide, [&](Expr place) {
+        at[k] = std::move(place);
+        return ir::cast(wide, x.at(at));
+      });
+      return ir::cast(dtype, value);
+    });
+  }
+  return x;
 }
 
 // Cubic, and anything antialiased or weighted anew: a sum over taps.
@@ -392,6 +436,10 @@ Result<> resize(Builder& b) {
   }
   GS_TRY(tabulate(b, plan));
   DType wide = ir::is_float(x.dtype()) ? accumulator(x.dtype()) : DType::f32;
+  if (plan.mode == "linear" && pays_axis_by_axis(plan)) {
+    b.output(0, linear_axis_by_axis(b, plan, wide));
+    return {};
+  }
   b.output(0, b.compute("resize", x.dtype(), plan.shape, [&](Point point) {
     std::vector<Coordinate> coordinates = *coordinates_at(b, plan, point);
     std::vector<Expr> at(point.begin(), point.end());
@@ -472,6 +520,14 @@ std::vector<OpDef> resize_family() {
               .shapes = {{1, 2, 4, 5}, none, none},
               .attributes = linear,
               .inputs = to({1, 2, 7, 8})},
+             {.name = "linear, axis by axis",
+              .shapes = {{2, 2, 3, 5}, none, none},
+              .attributes = linear,
+              .inputs = to({2, 2, 7, 33})},
+             {.name = "linear, three axes",
+              .shapes = {{1, 2, 3, 5, 4}, none},
+              .attributes = with(linear, {{"coordinate_transformation_mode", "asymmetric"}}),
+              .inputs = by({1, 1, 2, 2.5f, 0.5f})},
              {.name = "linear corners",
               .shapes = {{1, 1, 3, 3}, none, none},
               .attributes = with(linear, {{"coordinate_transformation_mode", "align_corners"}}),

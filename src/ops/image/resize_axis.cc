@@ -67,7 +67,7 @@ Result<Coordinate> source_coordinate(const Builder& b, const std::string& mode,
                                      const ResizedAxis& axis, Expr at) {
   const Scale& scale = axis.scale;
   const Expr &p = scale.above, &q = scale.below;
-  bool single = ir::is_const(axis.out, 1);
+  const bool single = ir::is_const(axis.out, 1);
   if (mode == "align_corners") {
     return ratio(b, at, axis.in - 1, ir::index(0), ir::max(axis.out - 1, 1.0), axis.out);
   }
@@ -79,8 +79,13 @@ Result<Coordinate> source_coordinate(const Builder& b, const std::string& mode,
     return Coordinate{.real = ir::constant(DType::f32, -0.5)};
   }
   if (mode == "half_pixel" || mode == "pytorch_half_pixel") {
-    if (p) return ratio(b, at * 2.0 + 1, q, ir::index(0) - p, p * 2.0, axis.out);
-    return Coordinate{.real = (real(at) + 0.5) / scale.factor() - 0.5};
+    // The only element of an axis is at -0.5 in PyTorch, whatever the scale.
+    const bool may_be_single = mode == "pytorch_half_pixel" && !ir::as_int(axis.out);
+    const auto where_several = [&](const Expr& e) {
+      return may_be_single ? ir::select(axis.out == 1.0, ir::zero(e->type.dtype), e) : e;
+    };
+    if (p) return ratio(b, at * 2.0 + 1, where_several(q), ir::index(0) - p, p * 2.0, axis.out);
+    return Coordinate{.real = where_several((real(at) + 0.5) / scale.factor()) - 0.5};
   }
   if (mode == "tf_half_pixel_for_nn") {  // up to opset 17; TensorFlow's nearest, with `floor`
     if (p) return ratio(b, at * 2.0 + 1, q, ir::index(0), p * 2.0, axis.out);
