@@ -64,14 +64,15 @@ class Renaming {
 };
 
 // Extents made of extents grow with every node: one that grew too large becomes a variable, which a
-// step sets before the stage.
-void name_large_extents(ops::Stage& stage, StageBuilder& stages) {
+// step sets before the stage and, where it may be negative, another one checks.
+void name_large_extents(ops::Stage& stage, const std::string& place, StageBuilder& stages) {
   ir::BufferNode& output = *const_cast<ir::BufferNode*>(stage.output.get());
   for (std::vector<Expr>* extents : {&output.shape, &stage.extents, &stage.reduce_extents}) {
     for (Expr& extent : *extents) {
       if (size_of(extent, max_extent_size) < max_extent_size) continue;
-      if (ir::prove(extent >= 0.0, stages.bounds))
-        extent = stages.named(output.name + ".extent", extent);
+      extent = stages.named(output.name + ".extent", extent);
+      if (ir::prove(extent >= 0.0, stages.bounds)) continue;
+      stages.add_check(extent >= 0.0, cat(place, ": the model's input is too small"));
     }
   }
 }
@@ -96,7 +97,7 @@ Result<> take_stages(ops::Builder& node,
     if (ops::Stage* stage = entry.stage()) {
       stage->origin = origin;
       names.rename(stage->output);
-      if (blocks[i] == 0) name_large_extents(*stage, stages);
+      if (blocks[i] == 0) name_large_extents(*stage, place, stages);
       GS_TRY(check_sizes(*stage, most, place, stages));
     } else if (entry.is(ops::StepKind::read) && blocks[i] == 0) {
       const ops::Step& step = *entry.step();
