@@ -214,6 +214,25 @@ TEST(Groups, WhatCutsThem) {
 }
 
 // 32 invocations of a GPU that walk 30,000 points each take longer than the launches they save.
+// A sum for each square of 2 x 2 points that read it: no vector fits, but alone both stages have
+// vectors.
+TEST(Groups, SquaresOfPointsAreAlone) {
+  const auto launches = [](const Capabilities& caps) {
+    const Buffer a = ir::buffer("A", DType::f32, {index(8), index(8), index(5)});
+    const Buffer sums = ir::buffer("S", DType::f32, {index(8), index(8)});
+    const Buffer b = ir::buffer("B", DType::f32, {index(16), index(16)});
+    const Buffer c = ir::buffer("C", DType::f32, {index(16), index(16)});
+    const Var y = ir::var("y"), x = ir::var("x"), k = ir::var("k");
+    const Stage total = sum(sums, {y, x}, {k}, {index(5)}, ir::load(a, {y, x, k}));
+    const Expr nearest = ir::load(sums, {ir::floordiv(y, 2), ir::floordiv(x, 2)});
+    const Stage scaled = map("scaled", c, {y, x}, ir::load(b, {y, x}) * nearest);
+    return grouped({total, scaled}, {c.get()}, caps);
+  };
+  EXPECT_EQ(launches(cpu), "sum; scaled");
+  EXPECT_EQ(launches(wasm), "sum; scaled");
+  EXPECT_EQ(launches(webgpu), "sum + scaled");
+}
+
 TEST(Groups, RowsOfFewInvocationsAreCutOnHardware) {
   const auto columns_of = [](int64_t channels, int64_t points) {
     const Buffer a = ir::buffer("A", DType::f32, {index(points), index(channels)}),

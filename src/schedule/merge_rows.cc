@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "ir/estimate.h"
 #include "ir/simplify.h"
 #include "schedule/access.h"
 #include "schedule/row_schedule.h"
@@ -119,6 +120,22 @@ bool same_rows(const Group& group) {
   });
 }
 
+// Whether a row is a part of a reader's axes that fills no vector, such as a square of 2 x 2
+// points. By themselves, stages of CPUs have vectors along other axes.
+bool loses_vectors(const Group& group, const Capabilities& caps) {
+  if (caps.group_size > 1) return false;
+  return std::ranges::any_of(group.members, [&](const Member& member) {
+    int64_t parts = 1, columns = 1;
+    for (const RowAxis& row : member.rows) parts *= row.quotient;
+    for (const int axis : columns_of(member)) {
+      const auto row = std::ranges::find(member.rows, axis, &RowAxis::axis);
+      const Expr& extent = member.stage.extents[static_cast<size_t>(axis)];
+      columns *= row != member.rows.end() ? row->quotient : ir::estimate(extent);
+    }
+    return parts > 1 && columns <= caps.vector_lanes;
+  });
+}
+
 // Memory is read along one way, and there are rows enough to go round.
 bool pays(const Group& group, const Capabilities& caps, const Capabilities* others) {
   bool columns = false, rows = false;
@@ -128,7 +145,8 @@ bool pays(const Group& group, const Capabilities& caps, const Capabilities* othe
     columns |= along == RowsAlong::columns;
     rows |= along == RowsAlong::rows;
   }
-  return !(columns && rows) && enough_rows(group, caps) && (!others || enough_rows(group, *others));
+  return !(columns && rows) && !loses_vectors(group, caps) && enough_rows(group, caps) &&
+         (!others || enough_rows(group, *others));
 }
 
 }  // namespace
