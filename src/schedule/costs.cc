@@ -8,11 +8,14 @@ namespace {
 // Machines with vectors in registers. `join` was measured on wasm (V8 on x86-64), with convolutions
 // whose rows are 7 and 14 long, `sums` with products of a row and a matrix that no cache holds (of
 // 1, 2, 4 and 8, with and without fused multiply-adds), `transform` and `weight` by whole
-// runs of ResNet-18, whose convolutions had either tile or none; the rest was set
+// runs of ResNet-18, whose convolutions had either tile or none, `far` with 3 x 3 convolutions of
+// 576 to 256 channels on an AMD EPYC with 1 MB of second-level cache; the rest was set
 // with the first schedules on x86-64, cpu and wasm.
 constexpr Costs vector_units{.operand = 0.6,
                              .tile = 0.8,
                              .join = 1.04,
+                             .far = 6,
+                             .near_bytes = 768 << 10,
                              .sums = 8,
                              .least_sums = 16,
                              .transform = 16,
@@ -34,6 +37,7 @@ constexpr Costs vector_units{.operand = 0.6,
 // adapters in software run.
 constexpr Costs invocations = [] {
   Costs costs = vector_units;
+  costs.far = 0;
   costs.least_group = 4;
   costs.groups = 16;
   costs.sums = 1;  // other invocations fill the time

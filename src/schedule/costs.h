@@ -22,9 +22,11 @@ struct GroupTile {
 
 struct Costs {
   // Of a register tile, in multiplications of a vector (tiling.cc).
-  double operand;     // a vector or a broadcast that a tile loads in a step of the reduction
-  double tile;        // a step of a tile, whatever its size
-  double join;        // the inner axis alone must cost so much more than two axes as one row
+  double operand;  // a vector or a broadcast that a tile loads in a step of the reduction
+  double tile;     // a step of a tile, whatever its size
+  double join;     // the inner axis alone must cost so much more than two axes as one row
+  double far = 0;  // more for a vector of an operand that a tile reads more than `near_bytes` of
+  int64_t near_bytes = int64_t{1} << 62;  // that a cache keeps from one tile of rows to the next
   int64_t tiles = 0;  // that keep all processors busy: with fewer, tiles and workgroups are smaller
 
   // Of tiles without rows (tiling.cc).

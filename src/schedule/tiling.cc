@@ -110,11 +110,17 @@ struct Tile {
   double cost = 1e30;
 };
 
+int64_t vector_bytes(const Capabilities& caps) {
+  return int64_t{caps.vector_lanes} * ir::byte_size(ir::DType::f32);
+}
+
 // The register tile for `extent` rows of `blocks` vectors that costs least: its multiplications,
 // its loads, what lies past the edge, and processors that have no tile of the `others` times so
 // many. Where a run tells the extent (`open`), half a tile lies past the edge of a short one.
-Tile best_tile(int64_t extent, bool open, int64_t blocks, int64_t others, int max_vectors,
-               int max_rows, const Capabilities& caps) {
+// `steps`: of the reduction, in each of which a tile loads its vectors of an operand that all rows
+// share.
+Tile best_tile(int64_t extent, bool open, int64_t blocks, int64_t others, int64_t steps,
+               int max_vectors, int max_rows, const Capabilities& caps) {
   constexpr double short_extent = 32;
   const Costs& costs = costs_of(caps);
   Tile best;
@@ -128,8 +134,9 @@ Tile best_tile(int64_t extent, bool open, int64_t blocks, int64_t others, int ma
                                 : static_cast<double>(across * along);
       const double idle =
           std::max(1.0, static_cast<double>(costs.tiles) / (tiles * static_cast<double>(others)));
-      const double cost =
-          idle * tiles * (rows * vectors + costs.operand * (rows + vectors) + costs.tile);
+      const bool far = steps * vectors * vector_bytes(caps) > costs.near_bytes;
+      const double loads = costs.operand * (rows + vectors) + (far ? costs.far * vectors : 0);
+      const double cost = idle * tiles * (rows * vectors + loads + costs.tile);
       if (cost < best.cost) best = {rows, vectors, cost};
     }
   }
@@ -190,7 +197,10 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
     others *= i == tiling.row_axis || i == tiling.vector_axis ? 1 : extent_at(stage, i);
   const bool products = stage.values[0]->kind == ir::NodeKind::Dot && caps.product_rows > 0;
   const int max_rows = products ? caps.product_rows : caps.tile_rows;
-  const Tile single = best_tile(best_extent, open, blocks, others, max_vectors, max_rows, caps);
+  int64_t steps = 1;
+  for (const Expr& extent : stage.reduce_extents) steps *= extent_or(extent, 64);
+  const Tile single =
+      best_tile(best_extent, open, blocks, others, steps, max_vectors, max_rows, caps);
   tiling.rows = single.rows;
   tiling.vectors = single.vectors;
   // Short rows (7, 14) leave much past the edge: with the axis before them they make one long row.
@@ -206,7 +216,7 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   });
   if (!inner_extent || !outer_extent || *outer_extent < 2 || !stands) return;
   const Tile joined = best_tile(*inner_extent * *outer_extent, false, blocks,
-                                others / *outer_extent, max_vectors, max_rows, caps);
+                                others / *outer_extent, steps, max_vectors, max_rows, caps);
   if (joined.cost * costs_of(caps).join < single.cost * static_cast<double>(*outer_extent)) {
     tiling.joined_axis = outer;
     tiling.rows = joined.rows;
