@@ -3,9 +3,13 @@
 #include <tuple>
 
 #include "ir/build.h"
+#include "ir/estimate.h"
 #include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "schedule/access.h"
 #include "schedule/lower_loops.h"
 #include "schedule/stage_in.h"
+#include "schedule/tiling.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -59,18 +63,67 @@ class Reduction {
     if (stage_.kind == ops::StageKind::scan) {
       const Walk& walk = nest_.walks[0];
       steps.push_back(in_nest(nest_, coordinates_, nest_.inside(walk),
-                              ir::block({update(walk), store_result(totals)})));
+                              ir::block({update(walk, accumulators_), store_result(totals)})));
       return in_accumulators(ir::block(std::move(steps)));
     }
     for (const Walk& walk : nest_.walks)
-      steps.push_back(nest_.staged.empty()
-                          ? in_nest(nest_, coordinates_, nest_.inside(walk), update(walk))
-                          : staged_walk(walk));
+      steps.push_back(nest_.staged.empty() ? plain_walk(walk) : staged_walk(walk));
     steps.push_back(written_.size() < tile_.size() ? joined_lanes() : write_back(totals));
     return in_accumulators(ir::block(std::move(steps)));
   }
 
  private:
+  Stmt plain_walk(const Walk& walk) {
+    const std::vector<LoopId> loops = nest_.inside(walk);
+    const int64_t chunk = chunk_of(loops);
+    if (chunk == 0) return in_nest(nest_, coordinates_, loops, update(walk, accumulators_));
+    std::vector<ir::Buffer> parts;
+    std::vector<Stmt> clear, add;
+    for (const ir::Buffer& all : accumulators_) {
+      parts.push_back(ir::buffer(all->name + ".part", all->dtype, shape_, ir::Scope::priv));
+      const Expr sum = ir::load(all, cell_) + ir::load(parts.back(), cell_);
+      clear.push_back(ir::store(parts.back(), cell_, ir::zero(all->dtype)));
+      add.push_back(ir::store(all, cell_, sum));
+    }
+    const Stmt whole = in_nest(nest_, coordinates_, loops, update(walk, parts));
+    const auto* loop = ir::as<ir::For>(whole);
+    GS_CHECK(loop, "a walk begins with a loop");
+    const Var number = ir::var("chunk"), within = ir::var(loop->var->name);
+    const Expr first = Expr(number) * ir::index(chunk);
+    const Stmt body = ir::substitute(loop->body, {{loop->var.get(), first + within}});
+    const Expr rest = ir::simplify(ir::min(loop->extent - first, ir::index(chunk)));
+    const auto in_tile = [&](std::vector<Stmt> all) {
+      return in_nest(nest_, coordinates_, tile_, ir::block(std::move(all)));
+    };
+    Stmt made =
+        ir::block({in_tile(std::move(clear)), ir::loop(within, rest, ir::LoopKind::serial, body),
+                   in_tile(std::move(add))});
+    made =
+        ir::loop(number, ir::simplify(ceil_div(loop->extent, chunk)), ir::LoopKind::serial, made);
+    for (const ir::Buffer& part : parts) made = ir::alloc(part, made);
+    return made;
+  }
+
+  // Sums of many floats would lose terms that are small beside them: each `chunk` rounds of the
+  // outermost of these loops have sums of their own. 0: there may be no more than one chunk.
+  int64_t chunk_of(const std::vector<LoopId>& loops) const {
+    constexpr int64_t terms = 4096, many = 1 << 16;
+    const ops::Combiner& combiner = stage_.combiner;
+    const bool rounds = combiner.is_sums() && !stage_.in_order && joined_.loop < 0 &&
+                        combiner.left[0]->type.dtype == ir::DType::f32;
+    if (!rounds || loops.empty()) return 0;
+    const Loop& first = nest_.loop(loops[0]);
+    if (!first.reduction || first.partial || first.kind != ir::LoopKind::serial) return 0;
+    Expr all = ir::index(1), inner = ir::index(1);
+    for (const Expr& extent : stage_.reduce_extents) all = all * extent;
+    for (auto id = loops.begin() + 1; id != loops.end(); ++id)
+      if (nest_.loop(*id).reduction) inner = inner * nest_.loop(*id).extent;
+    const auto known = ir::as_int(ir::simplify(all));
+    // Products over open extents are short: of tokens, keys or channels.
+    if (known ? *known <= many : pattern_of(stage_) == Pattern::contraction) return 0;
+    return std::max<int64_t>(1, terms / std::max<int64_t>(1, ir::estimate(inner)));
+  }
+
   Stmt in_accumulators(Stmt body) const {
     for (const ir::Buffer& accumulator : accumulators_) body = ir::alloc(accumulator, body);
     for (const OperandTile& tile : tiles_) body = tile.alloc(body);
@@ -350,7 +403,8 @@ class Reduction {
     return mask;
   }
 
-  Stmt update(const Walk& walk) {
+  // `sums`: where sums are added up.
+  Stmt update(const Walk& walk, const std::vector<ir::Buffer>& sums) {
     const ops::Combiner& combiner = stage_.combiner;
     const ir::VarMap map = points_map(walk);
     const Expr mask = mask_of(walk);
@@ -361,11 +415,10 @@ class Reduction {
       terms.push_back(mask ? ir::select(mask, term, combiner.identity[k]) : term);
     }
     if (combiner.is_sums()) {
-      std::vector<Stmt> sums;
+      std::vector<Stmt> steps;
       for (size_t k = 0; k < terms.size(); ++k)
-        sums.push_back(
-            ir::store(accumulators_[k], cell_, sum(ir::load(accumulators_[k], cell_), terms[k])));
-      return sums.size() == 1 ? sums[0] : ir::block(std::move(sums));
+        steps.push_back(ir::store(sums[k], cell_, sum(ir::load(sums[k], cell_), terms[k])));
+      return steps.size() == 1 ? steps[0] : ir::block(std::move(steps));
     }
     if (accumulators_.size() == 1) {
       ir::VarMap join = accumulated();

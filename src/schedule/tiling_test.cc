@@ -35,6 +35,40 @@ TEST(Tiling, SumsWithoutRowsAreSeveralAtATime) {
             1);
 }
 
+// Vectors of all columns' terms, from which tiles of rows are computed one after the other, stay in
+// a cache.
+TEST(Tiling, LongReductionsHaveFewerVectors) {
+  Capabilities avx512 = capabilities_of(TargetKind::cpu);
+  avx512.vector_lanes = 16;
+  avx512.vector_registers = 32;
+  avx512.tile_rows = 14;
+  avx512.tile_vectors = 4;
+  const auto vectors = [&](int64_t length) {
+    Stage stage = product(ir::dimension("rows", 1000), index(length), index(256));
+    const_cast<ir::BufferNode*>(stage.output.get())->layout = {
+        .axes = {{0, 1, 0}, {1, 16, 0}, {1, 1, 16}}};
+    return default_tiling(stage, avx512).vectors;
+  };
+  EXPECT_EQ(vectors(512), 4);
+  EXPECT_EQ(vectors(5184), 2);
+}
+
+// Sums of many terms in f32 are added up in chunks, where a run tells how many there are or it is
+// known.
+TEST(Tiling, LongSumsHaveChunks) {
+  const auto has_chunks = [](Expr rows) {
+    const Buffer a = ir::buffer("A", DType::f32, {rows, index(6)});
+    const Var i = ir::var("i"), k = ir::var("k");
+    const Stage stage =
+        sum(ir::buffer("C", DType::f32, {index(6)}), {i}, {k}, {rows}, ir::load(a, {k, i}));
+    const auto kernel = schedule_default(single_group(stage), wasm).kernel;
+    return ir::print(kernel).contains("for chunk");
+  };
+  EXPECT_TRUE(has_chunks(ir::dimension("rows", 10)));
+  EXPECT_TRUE(has_chunks(index(100'000)));
+  EXPECT_FALSE(has_chunks(index(10'000)));
+}
+
 // The pieces that invocations take of a column, how many share it, and columns at a time.
 TEST(Tiling, PiecesOfColumnsFillLoads) {
   Capabilities hardware = capabilities_of(TargetKind::webgpu);
