@@ -18,10 +18,11 @@ Result<CompiledOnce> CompiledOnce::create(const std::vector<TestCase>& cases) {
 }
 
 Result<package::Files> CompiledOnce::files(
-    const TestCase& test, std::string_view form,
+    const TestCase& test, const std::vector<Port>& inputs, std::string_view form,
     const std::function<Result<package::Files>()>& compile) const {
   if (!shared_.contains(test.model)) return compile();
-  const std::string name = cat(test.model.string(), "\n", form);
+  std::string name = cat(test.model.string(), "\n", form);
+  for (const Port& input : inputs) name += cat("\n", input.name);
   const fs::path folder = folder_.path() / package::content_hash(std::as_bytes(std::span(name)));
   if (fs::exists(folder)) return read_package(folder);
   GS_ASSIGN(package::Files files, compile());

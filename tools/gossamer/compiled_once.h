@@ -8,6 +8,7 @@
 
 #include "api/files.h"
 #include "gossamer/cases.h"
+#include "gossamer/runner.h"
 
 namespace gossamer::command {
 
@@ -16,8 +17,10 @@ class CompiledOnce {
   static Result<CompiledOnce> create(const std::vector<TestCase>& cases);
 
   // What `compile` makes of the model of a case with nothing known of its inputs, in one of several
-  // forms. Errors: its own.
-  Result<package::Files> files(const TestCase& test, std::string_view form,
+  // forms. Cases may give other inputs: defaults, optional ones, sequences of another length.
+  // Errors: its own.
+  Result<package::Files> files(const TestCase& test, const std::vector<Port>& inputs,
+                               std::string_view form,
                                const std::function<Result<package::Files>()>& compile) const;
 
  private:

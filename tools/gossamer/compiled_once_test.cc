@@ -18,14 +18,17 @@ TEST(CompiledOnce, CompilesAModelOfSeveralCasesOnce) {
                           {"manifest.json", Bytes{std::byte{'{'}, std::byte{'}'}}}};
   };
   for (const TestCase& test : cases) {
-    const auto files = once->files(test, "", compile);
+    const auto files = once->files(test, {}, "", compile);
     ASSERT_TRUE(files) << files.error().to_string();
     EXPECT_EQ(std::ranges::find(*files, "manifest.json", &package::File::name)->bytes.size(), 2u);
   }
   EXPECT_EQ(compiled, 2);
-  ASSERT_TRUE(once->files(cases[0], "bitcode", compile));
-  ASSERT_TRUE(once->files(cases[1], "bitcode", compile));
+  ASSERT_TRUE(once->files(cases[0], {}, "bitcode", compile));
+  ASSERT_TRUE(once->files(cases[1], {}, "bitcode", compile));
   EXPECT_EQ(compiled, 3);
+  // An input with a default that only this case gives, or another element of a sequence.
+  ASSERT_TRUE(once->files(cases[1], {{"bias", ir::DType::f32, {1}}}, "", compile));
+  EXPECT_EQ(compiled, 4);
 }
 
 TEST(CompiledOnce, PassesOnWhatCompilingReports) {
@@ -34,7 +37,8 @@ TEST(CompiledOnce, PassesOnWhatCompilingReports) {
   auto once = CompiledOnce::create(cases);
   ASSERT_TRUE(once) << once.error().to_string();
   for (const TestCase& test : cases) {
-    const auto files = once->files(test, "", []() -> Result<package::Files> { return fail("no"); });
+    const auto files =
+        once->files(test, {}, "", []() -> Result<package::Files> { return fail("no"); });
     ASSERT_FALSE(files);
     EXPECT_EQ(files.error().message, "no");
   }

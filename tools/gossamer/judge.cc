@@ -151,7 +151,7 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
       const auto files_of = [&](compiler::CodeForm code) {
         const auto compile = [&] { return compile_native(target, content.model, chosen, code); };
         const bool finished = code == compiler::CodeForm::finished;
-        return names_of(known).empty() ? once.files(test, finished ? "" : "bitcode", compile)
+        return names_of(known).empty() ? once.files(test, ports, finished ? "" : "bitcode", compile)
                                        : compile();
       };
       const auto is_kept = [&](const package::Files& files) {

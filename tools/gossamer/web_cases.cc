@@ -53,7 +53,7 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
     compile_options.known = known = tried;
     compile_options.known.add(model.known);
     const auto make = [&] { return compiler::compile(model.bytes, compile_options); };
-    GS_ASSIGN(files, names_of(tried).empty() ? once.files(test, "", make) : make());
+    GS_ASSIGN(files, names_of(tried).empty() ? once.files(test, ports, "", make) : make());
     if (compiled++ < asked.size()) return std::unexpected(asked[compiled - 1]);
     return {};
   };
