@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <memory>
+#include <optional>
 
 #include "api/files.h"
 #include "compiler/compile.h"
@@ -51,12 +53,16 @@ struct Package {
 struct Found {
   std::string model, adapter;
   std::vector<double> times;  // milliseconds
+  std::vector<double> fixed;  // the same of a package with fixed dimensions, in turns with `times`
   std::string table, trace, json;
 };
 
-Result<Package> find_package(const BenchOptions& options, const TemporaryFolder& temporary) {
+// `dims` are fixed, too, where the package is compiled here.
+Result<Package> find_package(const BenchOptions& options, const TemporaryFolder& temporary,
+                             const onnx::Known& dims = {}) {
   Package found;
   GS_TRY(apply(options.fixed, found.known));
+  found.known.dims.insert(dims.dims.begin(), dims.dims.end());
   if (fs::is_directory(options.model)) {
     if (!options.fixed.shapes.empty() || !options.fixed.constants.empty() ||
         !options.fixed.sequences.empty())
@@ -92,7 +98,7 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
       if (error.where.empty()) error.where = options.model;
       return std::unexpected(std::move(error));
     }
-    found.folder = temporary.path() / "package";
+    found.folder = temporary.path() / (dims.dims.empty() ? "package" : "fixed");
     GS_TRY(write_package(found.folder, *files));
   }
   const std::string file = (found.folder / "manifest.json").string();
@@ -106,25 +112,50 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
   return found;
 }
 
-Result<Found> bench_here(const BenchOptions& options, const Package& package,
+// The dimensions that are open, by their names, as long as they are in the feeds.
+onnx::Known open_dimensions(const package::Module& module,
+                            const std::vector<ops::TensorData>& feeds) {
+  onnx::Known known;
+  for (const package::Dim& dim : module.dims) {
+    const auto input = static_cast<size_t>(dim.input), axis = static_cast<size_t>(dim.axis);
+    if (dim.output >= 0 || input >= feeds.size() || axis >= feeds[input].shape.size()) continue;
+    if (feeds[input].shape[axis] > 0) known.dims.emplace(dim.name, feeds[input].shape[axis]);
+  }
+  return known;
+}
+
+// `fixed`: a package of the same model for these feeds alone; null: none.
+Result<Found> bench_here(const BenchOptions& options, const Package& package, const Package* fixed,
                          const std::vector<ops::TensorData>& feeds) {
   using Clock = std::chrono::steady_clock;
-  runtime::LoadOptions load;
-  load.threads = options.threads;
-  GS_ASSIGN(const auto model, runtime::Model::load(package.folder.string(), std::move(load)));
+  const auto loaded = [&](const Package& one) {
+    runtime::LoadOptions load;
+    load.threads = options.threads;
+    return runtime::Model::load(one.folder.string(), std::move(load));
+  };
+  GS_ASSIGN(const auto model, loaded(package));
   std::vector<runtime::HostTensor> tensors;
   for (const ops::TensorData& feed : feeds)
     tensors.push_back({feed.dtype, feed.shape, feed.bytes, feed.strings});
   Found found;
   if (options.profile) {
     GS_ASSIGN(const Profile profile, model->profile(tensors, {options.runs}));
-    return Found{{}, {}, {}, profile.table(), profile.trace(), profile.json()};
+    return Found{{}, {}, {}, {}, profile.table(), profile.trace(), profile.json()};
+  }
+  const auto timed = [&](auto& of, bool counts, std::vector<double>& times) -> Result<> {
+    const Clock::time_point begin = Clock::now();
+    GS_TRY(of.run(tensors));
+    const std::chrono::duration<double, std::milli> time = Clock::now() - begin;
+    if (counts) times.push_back(time.count());
+    return {};
+  };
+  std::unique_ptr<runtime::Model> other;
+  if (fixed) {
+    GS_ASSIGN(other, loaded(*fixed));
   }
   for (int run = -1; run < options.runs; ++run) {  // the first warms up
-    const Clock::time_point begin = Clock::now();
-    GS_TRY(model->run(tensors));
-    const std::chrono::duration<double, std::milli> time = Clock::now() - begin;
-    if (run >= 0) found.times.push_back(time.count());
+    GS_TRY(timed(*model, run >= 0, found.times));
+    if (other) GS_TRY(timed(*other, run >= 0, found.fixed));
   }
   found.model = model->name();
   found.adapter = model->report().device;
@@ -193,13 +224,25 @@ Result<Found> bench_in_browser(const BenchOptions& options, const Package& packa
   return found;
 }
 
-void print_times(const BenchOptions& options, const std::string& target, Found found) {
-  std::ranges::sort(found.times);
-  const double median = found.times[found.times.size() / 2], fastest = found.times[0];
+double median_of(std::vector<double> times) {
+  std::ranges::sort(times);
+  return times[times.size() / 2];
+}
+
+void print_times(const BenchOptions& options, const std::string& target, const onnx::Known& dims,
+                 const Found& found) {
+  const double median = median_of(found.times), fastest = std::ranges::min(found.times);
+  const double fixed = found.fixed.empty() ? 0 : median_of(found.fixed);
   if (!options.json) {
     std::printf("%s on %s: %s\n%.3f ms a run, the median of %zu; the fastest %.3f ms\n",
                 found.model.c_str(), target.c_str(), found.adapter.c_str(), median,
                 found.times.size(), fastest);
+    constexpr double least = 1.05;  // what turns tell apart
+    if (fixed <= 0 || median < least * fixed) return;
+    std::string given;
+    for (const auto& [name, extent] : dims.dims) given += cat(" --dim ", name, "=", extent);
+    std::printf("%.3f ms with fixed dimensions (%.2fx faster):%s\n", fixed, median / fixed,
+                given.c_str());
     return;
   }
   rapidjson::StringBuffer text;
@@ -217,6 +260,10 @@ void print_times(const BenchOptions& options, const std::string& target, Found f
   json.Double(median);
   json.Key("fastestMs");
   json.Double(fastest);
+  if (fixed > 0) {
+    json.Key("fixedRunMs");
+    json.Double(fixed);
+  }
   json.EndObject();
   std::printf("%s\n", text.GetString());
 }
@@ -227,12 +274,19 @@ Result<> bench(const BenchOptions& options) {
   const std::vector<Port> ports = ports_of(package.module, package.known);
   GS_ASSIGN(const auto feeds, make_feeds(options.inputs, options.image, ports));
   const std::string target(name_of(package.module.target));
+  const bool here = runs_here_on(target, options.browser.device);
+  onnx::Known dims;
+  std::optional<Package> fixed;
+  if (here && !options.profile && !options.inputs.empty() && !fs::is_directory(options.model))
+    dims = open_dimensions(package.module, feeds);
+  if (!dims.dims.empty()) {
+    if (auto made = find_package(options, temporary, dims)) fixed = *std::move(made);
+  }
   GS_ASSIGN(const Found found,
-            runs_here_on(target, options.browser.device)
-                ? bench_here(options, package, feeds)
-                : bench_in_browser(options, package, ports, feeds, temporary.path()));
+            here ? bench_here(options, package, fixed ? &*fixed : nullptr, feeds)
+                 : bench_in_browser(options, package, ports, feeds, temporary.path()));
   if (!options.profile) {
-    print_times(options, target, found);
+    print_times(options, target, dims, found);
     return {};
   }
   if (!options.trace.empty())
