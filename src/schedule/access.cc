@@ -75,6 +75,11 @@ std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage) {
   return loads_of(exprs);
 }
 
+bool reads(const ops::Stage& stage, const ir::Buffer& buffer) {
+  const std::vector<ir::Buffer> inputs = ops::inputs_of(stage);
+  return std::ranges::any_of(inputs, [&](const ir::Buffer& one) { return one.same(buffer); });
+}
+
 bool simple_indices(const ops::Stage& stage, const ir::Load& load) {
   std::set<const ir::Node*> used;
   const auto moves = [&](const Expr& e) {

@@ -35,6 +35,8 @@ using ir::loads_of;
 // Of a stage's values, result and first values.
 std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage);
 
+bool reads(const ops::Stage& stage, const ir::Buffer& buffer);
+
 // Every index is one distinct axis of the stage, to which what is the same in all points may be
 // added, or a constant: the tensor may be laid out anew at will.
 bool simple_indices(const ops::Stage& stage, const ir::Load& load);

@@ -12,6 +12,7 @@
 #include "schedule/lower.h"
 #include "schedule/online.h"
 #include "schedule/texels.h"
+#include "schedule/tile.h"
 #include "schedule/tiling.h"
 
 namespace gossamer::schedule {
@@ -441,9 +442,10 @@ Result<Schedule> apply(const ops::Stage& stage, const Capabilities& capabilities
 Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capabilities,
                                     const Point& point, Names names) {
   const bool rows = group.form == GroupForm::rows;
-  const bool online = group.form == GroupForm::online;
-  const std::vector<ops::Stage> stages =
-      online ? online_stages(group, capabilities) : std::vector<ops::Stage>();
+  const bool tile = group.form == GroupForm::tile, online = group.form == GroupForm::online;
+  const std::vector<ops::Stage> stages = tile     ? tile_stages(group)
+                                         : online ? online_stages(group, capabilities)
+                                                  : std::vector<ops::Stage>();
   const size_t count = online ? stages.size() : schedules_of(group);
   if (point.size() != count)
     return fail(cat(point.size(), " schedules for a group that takes ", count));
@@ -458,7 +460,7 @@ Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capa
     }
     return schedules;
   }
-  if (online) {
+  if (tile || online) {
     for (size_t i = 0; i < count; ++i) {
       GS_ASSIGN(Schedule schedule, apply(stages[i], capabilities, point[i], names));
       schedules.push_back(std::move(schedule));

@@ -125,14 +125,9 @@ Result<> check_joined(const Schedule& schedule, int64_t tiles) {
   if (joined.size() > 1)
     return fail(cat(what, "and those of ", nest.loop(joined[1]).name), "fuse the two first");
   const std::vector<LoopId> tile = nest.tile();
-  const bool lanes = std::ranges::any_of(tile, [&](LoopId id) { return nest.loop(id).partial; });
   int64_t cells = 1;
   for (LoopId id : tile) {
-    const int64_t extent = ir::as_int(nest.loop(id).extent).value_or(1);
-    if (lanes && !nest.loop(id).partial && extent > 1)
-      return fail(cat(what, "and lanes of vectors; there is one for each iteration of ",
-                      nest.loop(id).name));
-    if (!nest.loop(id).partial) cells *= extent;
+    if (!nest.loop(id).partial) cells *= ir::as_int(nest.loop(id).extent).value_or(1);
   }
   int64_t bytes = tiles;
   const int64_t sharing =

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "schedule/apply.h"
+#include "schedule/key_parts.h"
 #include "schedule/lower.h"
 #include "schedule/online.h"
 #include "schedule/row_schedule.h"
@@ -26,6 +27,7 @@ Point default_point(const Group& group, const Capabilities& capabilities) {
       std::ranges::move(default_point(one, capabilities), std::back_inserter(point));
     return point;
   }
+  if (group.form == GroupForm::tile) return key_parts_lists(group);
   if (group.form == GroupForm::online) return online_lists(group, capabilities);
   if (group.form != GroupForm::rows)
     return {list_of(group.last(), default_tiling(group.last(), capabilities))};

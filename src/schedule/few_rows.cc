@@ -61,11 +61,6 @@ const ir::Load* only_load(const std::vector<Expr>& exprs, const Buffer& buffer) 
   return found;
 }
 
-bool reads(const Stage& stage, const Buffer& buffer) {
-  return std::ranges::any_of(ops::inputs_of(stage),
-                             [&](const Buffer& input) { return input.same(buffer); });
-}
-
 bool equal_extents(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   return std::ranges::equal(a, b,
                             [](const Expr& x, const Expr& y) { return ir::prove_equal(x, y); });

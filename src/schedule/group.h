@@ -5,7 +5,8 @@
 // stage of a group makes and others read is held by the invocation, or, where it is more than a
 // value a row, read back from memory by the invocation that wrote it. Kernels that do not depend on
 // each other may share a launch, too: each has workgroups of its own, beside those of the others.
-// Attention is one walk over its keys (online.h).
+// Stages over the same tiles have a workgroup a tile, which computes one after the other and shares
+// what they make (tile.h). Attention is one walk over its keys (online.h).
 #pragma once
 
 #include <string>
@@ -28,7 +29,7 @@ struct Member {
   bool written = true;        // in memory after the launch
 };
 
-enum class GroupForm : uint8_t { single, points, rows, beside, online };
+enum class GroupForm : uint8_t { single, points, rows, beside, tile, online };
 
 // An output in an input's memory: each point is read by the invocation alone that writes it.
 struct InPlace {
@@ -43,6 +44,7 @@ struct Group {
   std::vector<Member> members;  // in the order in which they run
   std::vector<InPlace> in_place = {};
   std::vector<Group> beside = {};  // whose members these are, in order, where the form says so
+  size_t outer = 0;  // of the form `tile`: so many first axes tell tiles apart, in all members
   RowCount number = RowCount::any;
   ir::Expr rows = {};    // of a run, over the dimensions, where `number` is not `any`
   std::string key = {};  // key_of (schedule/choice.h), of a group that is finished

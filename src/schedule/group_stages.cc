@@ -12,6 +12,7 @@
 #include "ir/simplify.h"
 #include "schedule/access.h"
 #include "schedule/in_place.h"
+#include "schedule/key_parts.h"
 #include "schedule/merge_rows.h"
 #include "schedule/online.h"
 #include "schedule/row_schedule.h"
@@ -119,7 +120,8 @@ class Grouper {
 
   bool may_group(size_t i) const {
     const Item& item = items_[i];
-    return item.alive && !item.step && item.group.form != GroupForm::online &&
+    return item.alive && !item.step && item.group.form != GroupForm::tile &&
+           item.group.form != GroupForm::online &&
            std::ranges::all_of(item.group.members, [&](const Member& member) {
              return member.stage.side.empty() && is_rowwise(member.stage) &&
                     !shares(member.stage, -1) &&
@@ -233,39 +235,73 @@ class Grouper {
       merged.members.push_back({items_[p].group.last(), {}, false});
     }
     merged.members.push_back(items_[i].group.members[0]);
-    if (online_tile(merged, caps_).keys == 0 ||
-        (caps_.group_size > 1 && static_cast<int>(bindings(merged)) > caps_.max_storage_buffers))
+    if (caps_.group_size > 1 && static_cast<int>(bindings(merged)) > caps_.max_storage_buffers)
       return;
-    const Stage& last = merged.last();
-    if (!ir::as_int(last.extents[static_cast<size_t>(online_of(merged).row)])) {
-      add_many(i, from, std::move(merged));
-      return;
-    }
-    for (const size_t p : from) {
-      for (const Buffer& input : inputs_of(items_[p].group)) {
-        readers_[input.get()].erase(p);
+    const Expr rows = rows_of(merged);
+    const Expr few = ir::index(few_rows(caps_));
+    const auto known = ir::as_int(rows);
+    if (online_tile(merged, caps_).keys > 0 && known) {
+      take(i, from, std::move(merged));
+      for (const Stage* stage : masks) {
+        const size_t p = places.at(stage);
+        const bool read = !readers_.at_or_empty(stage->output.get()).empty();
+        if (!read && !kept_.contains(stage->output.get())) items_[p].alive = false;
       }
-      std::ranges::replace(writers_[items_[p].group.last().output.get()], p, i);
+    } else if (online_tile(merged, caps_).keys > 0) {
+      if (auto split = key_parts(merged, ir::min(rows, few), caps_)) {
+        ++chains_;
+        for (const size_t p : {*from.rbegin(), i}) items_[p].chain = chains_;
+        place_parts(i, from, *std::move(split));
+        for (const Buffer& input : inputs_of(merged)) readers_[input.get()].insert(i);
+        items_[i].many = many_of(std::move(merged), rows);
+      } else {
+        add_many(i, from, many_of(std::move(merged), rows));
+      }
+    } else if (known && *known <= most_split_rows) {
+      if (auto split = key_parts(merged, rows, caps_)) place_parts(i, from, *std::move(split));
+    }
+  }
+
+  // The launch for runs of more rows than few.
+  static std::shared_ptr<Group> many_of(Group group, const Expr& rows) {
+    group.number = RowCount::more;
+    group.rows = rows;
+    return std::make_shared<Group>(std::move(group));
+  }
+
+  // The launch at `to` takes the place of others.
+  void take(size_t to, const std::set<size_t>& from, Group group) {
+    for (const size_t p : from) {
+      for (const Buffer& input : inputs_of(items_[p].group)) readers_[input.get()].erase(p);
+      std::ranges::replace(writers_[items_[p].group.last().output.get()], p, to);
       items_[p].alive = false;
     }
-    items_[i].group = std::move(merged);
-    for (const Buffer& input : inputs_of(items_[i].group)) readers_[input.get()].insert(i);
-    for (const Stage* stage : masks) {
-      const size_t p = places.at(stage);
-      const bool read = !readers_.at_or_empty(stage->output.get()).empty();
-      if (!read && !kept_.contains(stage->output.get())) items_[p].alive = false;
-    }
+    place(to, std::move(group));
+  }
+
+  void place(size_t at, Group group) {
+    Item& item = items_[at];
+    for (const Buffer& input : inputs_of(item.group)) readers_[input.get()].erase(at);
+    item.alive = true;
+    item.group = std::move(group);
+    for (const Buffer& input : inputs_of(item.group)) readers_[input.get()].insert(at);
+  }
+
+  // In place of the launches `from` and that at `i`, which joins the parts.
+  void place_parts(size_t i, const std::set<size_t>& from, KeyParts split) {
+    const size_t parts = *from.rbegin();
+    for (const Buffer& made : outputs_of(split.parts)) writers_[made.get()] = {parts};
+    take(parts, from, std::move(split.parts));
+    place(i, single_group(std::move(split.join)));
   }
 
   // A launch for runs of more rows than few. For few, its stages stay as they are, and what they
   // store has few rows.
-  void add_many(size_t i, const std::set<size_t>& from, Group many) {
+  void add_many(size_t i, const std::set<size_t>& from, std::shared_ptr<Group> many) {
     const Stage& last = items_[i].group.last();
-    const size_t row = static_cast<size_t>(online_of(many).row);
-    many.number = RowCount::more;
-    many.rows = last.extents[row];
+    const size_t row = static_cast<size_t>(online_of(*many).row);
     const int chain = ++chains_;
-    const Expr few = ir::min(many.rows, ir::index(few_rows(caps_)));
+    const Expr few = ir::min(many->rows, ir::index(few_rows(caps_)));
     std::map<size_t, size_t> axes;  // that tell rows apart, by item
     const std::function<void(const Stage&, size_t)> find = [&](const Stage& reader, size_t axis) {
       for (const ir::Load* load : loads_of_stage(reader)) {
@@ -298,7 +334,7 @@ class Grouper {
     items_[i].chain = chain;
     for (const size_t p : from) ops::replace_inputs(items_[p].group.members[0].stage, map);
     ops::replace_inputs(items_[i].group.members[0].stage, map);
-    items_[i].many = std::make_shared<Group>(std::move(many));
+    items_[i].many = std::move(many);
   }
 
   // The latest producer of what the group at `i` reads, merged into it if that is legal and pays.
@@ -406,7 +442,7 @@ class Grouper {
     constexpr int64_t most_points = int64_t{1} << 20;
     const Item& item = items_[i];
     if (!item.alive || item.step || item.constant || item.group.form == GroupForm::rows ||
-        item.group.form == GroupForm::online)
+        item.group.form == GroupForm::tile || item.group.form == GroupForm::online)
       return false;
     const auto is_small_map = [&](const Member& member) {
       const Stage& stage = member.stage;
@@ -507,11 +543,6 @@ class Grouper {
       member.stage.output = there;
       for (Member& reader : group.members) ops::replace_inputs(reader.stage, map);
     }
-  }
-
-  static bool reads(const Stage& stage, const Buffer& buffer) {
-    return std::ranges::any_of(ops::inputs_of(stage),
-                               [&](const Buffer& b) { return b.same(buffer); });
   }
 
   // Whether one's rows may lie where the other's do. Lanes past the end of a row are computed again

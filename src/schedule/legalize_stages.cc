@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "schedule/key_parts.h"
 #include "schedule/scan.h"
 #include "schedule/scatter.h"
 #include "schedule/sort.h"
@@ -11,9 +12,10 @@ namespace gossamer::schedule {
 
 void legalize_stages(ops::Program& program, const Capabilities& capabilities) {
   if (!capabilities.scatters) gather_scatters(program, capabilities);
+  const auto whole = made_by_key_parts(program, capabilities);
   ops::Program made;
   for (ops::Entry& entry : program) {
-    if (!entry.stage()) {
+    if (!entry.stage() || whole.contains(entry.output().get())) {
       made.push_back(std::move(entry));
       continue;
     }

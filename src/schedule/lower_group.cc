@@ -5,10 +5,12 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
+#include "schedule/access.h"
 #include "schedule/in_place.h"
 #include "schedule/lower.h"
 #include "schedule/lower_loops.h"
 #include "schedule/online.h"
+#include "schedule/tile.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -30,14 +32,9 @@ Node replace_loads(const Node& node, const Loads& known) {
   return ir::rewrite(node, rewriter);
 }
 
-bool reads(const Member& member, const ir::Buffer& buffer) {
-  const std::vector<ir::Buffer> inputs = ops::inputs_of(member.stage);
-  return std::ranges::any_of(inputs, [&](const ir::Buffer& one) { return one.same(buffer); });
-}
-
 bool is_read(const Group& group, const ir::Buffer& buffer) {
   return std::ranges::any_of(group.members,
-                             [&](const Member& member) { return reads(member, buffer); });
+                             [&](const Member& member) { return reads(member.stage, buffer); });
 }
 
 // All members at each point of the last one's nest.
@@ -163,7 +160,7 @@ Result<ir::Kernel> lower_beside(const Group& group, std::span<const Schedule> sc
 }  // namespace
 
 size_t schedules_of(const Group& group) {
-  if (group.form == GroupForm::rows) return group.members.size();
+  if (group.form == GroupForm::rows || group.form == GroupForm::tile) return group.members.size();
   size_t count = group.form == GroupForm::beside ? 0 : 1;
   for (const Group& one : group.beside) count += schedules_of(one);
   return count;
@@ -172,6 +169,7 @@ size_t schedules_of(const Group& group) {
 Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules) {
   if (group.form == GroupForm::rows) return lower_rows(group, schedules);
   if (group.form == GroupForm::beside) return lower_beside(group, schedules);
+  if (group.form == GroupForm::tile) return lower_tile(group, schedules);
   if (group.form == GroupForm::online) return lower_online(group, schedules);
   GS_ASSIGN(ir::Kernel kernel, group.form == GroupForm::single ? lower(schedules[0])
                                                                : lower_points(group, schedules[0]));

@@ -9,6 +9,7 @@
 #include "schedule/access.h"
 #include "schedule/key_walk.h"
 #include "schedule/lower_loops.h"
+#include "schedule/tile.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -48,7 +49,7 @@ class GroupWalk : public KeyWalk {
     const Stmt start = at_each(ir::store(held, cell, ir::zero(held->dtype)));
     const Stmt finish = at_each(finished(point, held, cell));
     Stmt body = ir::block({start_rows(), start, ir::barrier(), walk, finish});
-    body = ir::alloc(held, in_shared_memory(body));
+    body = ir::alloc(held, share_group_memory(body, parts_, group_bytes_));
     for (const OnlinePart part :
          {OnlinePart::scores, OnlinePart::peaks, OnlinePart::tops, OnlinePart::totals}) {
       int64_t elements = 1;
@@ -74,42 +75,6 @@ class GroupWalk : public KeyWalk {
     const Destination destination{one.stage().output, coordinates.of(nest.axes), {}, {}};
     parts_.push_back(alone(nest, in_invocation(one.stage(), nest, coordinates, destination)));
     return parts_.back();
-  }
-
-  // Stages follow each other, with barriers between them: their tiles lie in the same memory.
-  Stmt in_shared_memory(const Stmt& body) {
-    std::vector<std::vector<ir::Buffer>> tiles;  // of each stage, largest first
-    std::vector<ir::Buffer> shared;
-    const auto size_of = [](const ir::Buffer& b) { return *ir::as_int(b->shape[0]); };
-    for (const Stmt& part : parts_) {
-      std::vector<ir::Buffer>& own = tiles.emplace_back();
-      const auto on_stmt = [&](const Stmt& s) {
-        const auto* alloc = ir::as<ir::Alloc>(s);
-        if (alloc && alloc->buffer->scope == ir::Scope::group) own.push_back(alloc->buffer);
-        return true;
-      };
-      ir::visit(part, on_stmt, [](const Expr&) { return false; });
-      std::ranges::sort(own, std::greater{}, size_of);
-      for (size_t i = 0; i < own.size(); ++i) {
-        if (i == shared.size()) shared.push_back(own[i]);
-        if (size_of(own[i]) > size_of(shared[i])) shared[i] = own[i];
-      }
-    }
-    ir::BufferMap map;
-    for (const std::vector<ir::Buffer>& own : tiles) {
-      for (size_t i = 0; i < own.size(); ++i) map[own[i].get()] = shared[i];
-    }
-    ir::Rewriter rewriter;
-    rewriter.stmt = [&](const Stmt& s) -> Stmt {
-      const auto* alloc = ir::as<ir::Alloc>(s);
-      return alloc && map.contains(alloc->buffer.get()) ? alloc->body : Stmt();
-    };
-    Stmt result = ir::substitute_buffers(ir::rewrite(body, rewriter), map);
-    for (const ir::Buffer& tile : shared) {
-      result = ir::alloc(tile, result);
-      group_bytes_ += 4 * size_of(tile);
-    }
-    return result;
   }
 
   // Where an invocation holds the sum of a point: rows, and in each what lies along the vectors.

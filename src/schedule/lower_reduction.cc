@@ -280,8 +280,10 @@ class Reduction {
   }
 
   // The partial results of the invocations, by a tree in group memory, where the cells of a tile
-  // lie beside each other. All of them get the result; the first one writes it.
-  Stmt join_invocations(const ir::VarMap& parts) {
+  // lie beside each other. All of them get the result; the first one writes it. `around` gives the
+  // parts of a cell values.
+  Stmt join_invocations(const ir::VarMap& parts,
+                        const std::function<Stmt(Stmt)>& around = std::identity()) {
     const ops::Combiner& combiner = stage_.combiner;
     const size_t count = accumulators_.size();
     const Expr self = joined_.invocation, iteration = nest_.loop(joined_.loop).var;
@@ -296,7 +298,7 @@ class Reduction {
                                    {ir::index(joined_.invocations * cells)}, ir::Scope::group));
       first.push_back(ir::store(shared_[k], {place(self)}, parts.at(combiner.left[k].get())));
     }
-    std::vector<Stmt> steps{in_written(ir::block(std::move(first))), ir::barrier()};
+    std::vector<Stmt> steps{in_written(around(ir::block(std::move(first)))), ir::barrier()};
     const Expr zeroth = self - iteration * ir::index(joined_.stride);
     if (joined_.extent <= few_parts) {
       steps.push_back(in_written(join_few(zeroth, place)));
@@ -479,13 +481,18 @@ class Reduction {
         total[combiner.left[k].get()] = next;
       }
     }
-    Stmt body = joined_.loop < 0 ? store_result(total) : join_invocations(total);
-    for (auto it = lets.rbegin(); it != lets.rend(); ++it)
-      body = ir::let(it->first, it->second, body);
-    halving.push_back(std::move(body));
-    body = ir::block(std::move(halving));
-    for (const ir::Buffer& half : made) body = ir::alloc(half, body);
-    return joined_.loop < 0 ? in_nest(nest_, coordinates_, written_, body) : body;
+    const auto around = [&](Stmt body) {
+      for (auto it = lets.rbegin(); it != lets.rend(); ++it)
+        body = ir::let(it->first, it->second, body);
+      std::vector<Stmt> steps = halving;
+      steps.push_back(std::move(body));
+      body = ir::block(std::move(steps));
+      for (const ir::Buffer& half : made) body = ir::alloc(half, body);
+      return body;
+    };
+    if (joined_.loop < 0)
+      return in_nest(nest_, coordinates_, written_, around(store_result(total)));
+    return written_.empty() ? around(join_invocations(total)) : join_invocations(total, around);
   }
 
   const ops::Stage& stage_;

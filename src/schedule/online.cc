@@ -23,10 +23,11 @@ class Finder {
       : last_(last), stage_of_(stage_of), used_(used), masks_(masks) {}
 
   std::optional<Online> run() {
-    const Factors factors = factors_of(last_);
     if (last_.kind != StageKind::reduce || last_.reduce_axes.size() != 1 || last_.in_order ||
-        !last_.starts.empty() || !factors.a.get() ||
-        last_.combiner.left[0]->type.dtype != ir::DType::f32)
+        !last_.starts.empty())
+      return std::nullopt;
+    const Factors factors = factors_of(last_);
+    if (!factors.a.get() || last_.combiner.left[0]->type.dtype != ir::DType::f32)
       return std::nullopt;
     key_ = last_.reduce_axes[0];
     for (const bool swapped : {false, true}) {
@@ -51,7 +52,8 @@ class Finder {
     rewriter.expr = [&](const Expr& e) -> Expr {
       const auto* load = ir::as<ir::Load>(e);
       const Stage* made = load ? stage_of_(load->buffer) : nullptr;
-      if (!made || made->kind != StageKind::compute) return {};
+      // A loop's state may be made of itself.
+      if (!made || made->kind != StageKind::compute || reads(*made, made->output)) return {};
       use(made);
       return inlined(at(*made, *load, made->result));
     };
@@ -248,7 +250,7 @@ class Finder {
 
   bool is_point(size_t axis) const { return ir::is_const(last_.extents[axis], 1); }
 
-  // One axis that the scores do not know, and one that values and keys do not.
+  // One axis that the scores do not know, and perhaps one that values and keys do not.
   bool find_axes() {
     int columns = 0;
     online_.row = -1;
@@ -264,10 +266,12 @@ class Finder {
         online_.row = static_cast<int>(i);
       }
     }
-    if (columns != 1 || online_.row < 0) return false;
-    const ir::VarNode* row = last_.axes[static_cast<size_t>(online_.row)].get();
-    if (ir::uses(online_.right, row)) std::swap(online_.left, online_.right);
-    find_bound();
+    if (columns != 1) return false;
+    if (ir::uses(online_.left, key_.get())) std::swap(online_.left, online_.right);
+    if (online_.row >= 0) {
+      if (ir::uses(online_.right, last_.axes[static_cast<size_t>(online_.row)].get())) return false;
+      find_bound();
+    }
     return !ir::uses(online_.left, key_.get()) && ir::uses(online_.right, key_.get());
   }
 
@@ -286,15 +290,13 @@ std::optional<Online> online_of(const Stage& last, const StageOf& stage_of,
   return Finder(last, stage_of, used, masks).run();
 }
 
-std::set<const ir::BufferNode*> online_products(const ops::Program& program,
-                                                const std::set<const ir::BufferNode*>& kept,
-                                                const Capabilities& capabilities) {
+void visit_online(const ops::Program& program, const std::set<const ir::BufferNode*>& kept,
+                  const VisitOnline& visit) {
   std::map<const ir::BufferNode*, std::vector<size_t>> writers, readers;
   for (size_t i = 0; i < program.size(); ++i) {
     for (const ir::Buffer& input : program[i].inputs()) readers[input.get()].push_back(i);
     if (program[i].output()) writers[program[i].output().get()].push_back(i);
   }
-  std::set<const ir::BufferNode*> products;
   for (size_t i = 0; i < program.size(); ++i) {
     const Stage* last = program[i].stage();
     if (!last || !last->side.empty()) continue;
@@ -312,19 +314,30 @@ std::set<const ir::BufferNode*> online_products(const ops::Program& program,
     std::vector<const Stage*> used;
     if (!online_of(*last, stage_of, used)) continue;
     std::set<size_t> inside{i};
-    Group group{GroupForm::online, {}};
     for (const Stage* stage : used) inside.insert(places.at(stage));
+    Group group{GroupForm::online, {}};
+    std::set<const ir::BufferNode*> made;
     bool alone = true;
     for (const size_t place : inside) {
       const Stage& stage = *program[place].stage();
       group.members.push_back({stage, {}, place == i});
-      if (place == i) continue;
-      alone = alone && std::ranges::all_of(readers[stage.output.get()],
-                                           [&](size_t reader) { return inside.contains(reader); });
+      made.insert(stage.output.get());
+      alone = alone &&
+              (place == i || std::ranges::all_of(readers[stage.output.get()], [&](size_t reader) {
+                 return inside.contains(reader);
+               }));
     }
-    if (!alone || online_tile(group, capabilities).keys == 0) continue;
-    for (const size_t place : inside) products.insert(program[place].output().get());
+    if (alone) visit(group, made);
   }
+}
+
+std::set<const ir::BufferNode*> online_products(const ops::Program& program,
+                                                const std::set<const ir::BufferNode*>& kept,
+                                                const Capabilities& capabilities) {
+  std::set<const ir::BufferNode*> products;
+  visit_online(program, kept, [&](const Group& group, const auto& made) {
+    if (online_tile(group, capabilities).keys > 0) products.insert(made.begin(), made.end());
+  });
   return products;
 }
 

@@ -20,7 +20,7 @@
 namespace gossamer::schedule {
 
 struct Online {
-  int row = 0, column = 0;  // the axes q and d of the last stage
+  int row = 0, column = 0;  // the axes q and d of the last stage; row -1: there is one row
   // s, over axes of the last stage and its reduction's axis: a sum of left * right.
   ir::Var along;  // the only axis of that sum
   ir::Expr extent, left, right;
@@ -41,6 +41,13 @@ std::optional<Online> online_of(const ops::Stage& last, const StageOf& stage_of,
                                 std::vector<const ops::Stage*>& used,
                                 std::vector<const ops::Stage*>* masks = nullptr);
 Online online_of(const Group& group);
+
+// visit(group, what its stages make) for each such sum of a program of which nobody else reads what
+// lies between. `kept`: buffers that others read.
+using VisitOnline =
+    std::function<void(const Group& group, const std::set<const ir::BufferNode*>& made)>;
+void visit_online(const ops::Program& program, const std::set<const ir::BufferNode*>& kept,
+                  const VisitOnline& visit);
 
 // What the products of walks in a program make: such products read their operands where these are,
 // and no copy of them pays. `kept`: buffers that others read, too.

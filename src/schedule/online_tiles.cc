@@ -140,8 +140,8 @@ OnlineTile online_tile(const Group& group, const Capabilities& caps) {
   const Stage& last = group.last();
   const Online online = online_of(group);
   const int64_t columns = points_along(last, online.column);
-  if (caps.texture_memory || columns % step != 0 || columns > most_columns || columns == 0 ||
-      ir::estimate(last.extents[static_cast<size_t>(online.row)]) < least_rows)
+  if (caps.texture_memory || online.row < 0 || columns % step != 0 || columns > most_columns ||
+      columns == 0 || ir::estimate(last.extents[static_cast<size_t>(online.row)]) < least_rows)
     return {};
   int64_t groups = 1;
   for (size_t i = 0; i < last.extents.size(); ++i) {

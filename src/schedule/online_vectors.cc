@@ -167,6 +167,7 @@ List sum_list(const Stage& sums, const OnlineTile& tile, const Capabilities& cap
 OnlineTile vector_tile(const Group& group, const Capabilities& caps) {
   const Stage& last = group.last();
   const Online online = online_of(group);
+  if (online.row < 0) return {};
   const int64_t columns = points_along(last, online.column);
   const int64_t width = ir::as_int(online.extent).value_or(0);
   const Expr& rows = last.extents[static_cast<size_t>(online.row)];

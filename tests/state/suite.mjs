@@ -181,9 +181,9 @@ try {
   const most = Math.max(...late.map(({bytes}) => bytes));
   tally.record('a longer sequence makes no bind group', late.length === TOKENS - 4 && late.every(({groups}) => groups === 0) ? undefined : `${counts?.map(({groups}) => groups)}`);
   tally.record('only what is read is copied', most === 4 * 256 ? undefined : `${most} bytes a token`);
-  // Attention is three launches, products with norms and gates four, new rows of caches and turned queries one; then there are the
+  // Attention is two launches, products with norms and gates four, new rows of caches and turned queries one; then there are the
   // embedding, the mask's sum and the scores of words.
-  const [OF_A_LAYER, OF_A_TOKEN] = [8, 3];
+  const [OF_A_LAYER, OF_A_TOKEN] = [7, 3];
   for (const form of ['copied', 'in_place', 'hardware']) {
     const {said: words, scores, caches: kept, counts: each, error: wrong} =
       await ask('talk', `llama_webgpu_${form}`, {device: 'webgpu', state: speaker.state, tokens: 12, rows: 64});

@@ -273,7 +273,22 @@ std::vector<OpDef> microsoft_group_attention_family() {
              {.name = "tiles after a past",
               .shapes = {{1, 20, 32}, {1, 20, 16}, {1, 20, 16}, {1, 2, 31, 8}, {1, 2, 31, 8}},
               .attributes = {{"num_heads", 4}, {"kv_num_heads", 2}},
-              .inputs = lengths({50}, 51)}};
+              .inputs = lengths({50}, 51)},
+             {.name = "tiles, sinks",
+              .shapes = {{1, 40, 64},
+                         {1, 40, 32},
+                         {1, 40, 32},
+                         none,
+                         none,
+                         {},
+                         {},
+                         none,
+                         none,
+                         none,
+                         none,
+                         {4}},
+              .attributes = {{"num_heads", 4}, {"kv_num_heads", 2}},
+              .inputs = lengths({39}, 40)}};
        }},
   };
 }

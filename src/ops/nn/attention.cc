@@ -308,6 +308,13 @@ std::vector<OpDef> attention_family() {
              {.name = "causal tiles",
               .shapes = {{1, 2, 70, 32}, {1, 2, 70, 32}, {1, 2, 70, 32}},
               .attributes = {{"is_causal", 1}},
+              .outputs = 1},
+             {.name = "parts of the keys",
+              .shapes = {{2, 6, 1, 16}, {2, 2, 70, 16}, {2, 2, 70, 16}, {1, 70}},
+              .outputs = 1},
+             {.name = "parts, few rows, causal",
+              .shapes = {{1, 4, 3, 48}, {1, 1, 130, 48}, {1, 1, 130, 48}},
+              .attributes = {{"is_causal", 1}},
               .outputs = 1}};
        }},
       {.name = "RotaryEmbedding",

@@ -1,0 +1,20 @@
+// Stages over the same tiles: a workgroup computes a tile of each, one after the other, and holds
+// in group memory what others of them read. Tiles lie along all but the first Group::outer axes.
+#pragma once
+
+#include "schedule/group.h"
+#include "schedule/schedule.h"
+
+namespace gossamer::schedule {
+
+// The members in one tile, over the axes within it; the outer ones are variables.
+std::vector<ops::Stage> tile_stages(const Group& group);
+
+// One schedule a member: invocations of one workgroup alone.
+Result<ir::Kernel> lower_tile(const Group& group, std::span<const Schedule> schedules);
+
+// A body whose parts follow each other, with barriers between them: what they alone have in group
+// memory lies in the same place. `bytes` gains what that takes.
+ir::Stmt share_group_memory(const ir::Stmt& body, std::span<const ir::Stmt> parts, int64_t& bytes);
+
+}  // namespace gossamer::schedule
