@@ -5,8 +5,6 @@ import {Pieces} from './pieces.ts';
 export interface Reading {
   /** Its size, if known. */
   readonly expected?: number;
-  /** Called with the answer that brings the file from its beginning, before it is read. */
-  readonly opened?: ((response: Response) => void) | undefined;
   /** Called with each piece. */
   readonly arrived?: (piece: Uint8Array) => void;
   /**

@@ -149,7 +149,7 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
     arrived(0);
     const keeps = source.cached && (cache ?? apart.length > 1);
     weights = new WeightFiles(apart, async (entry) => {
-      const read = (opened?: (response: Response) => void): Pieces => openChecked(source, entry, arrived, opened);
+      const read = (): Pieces => openChecked(source, entry, arrived);
       return keeps && entry.sha256 ? (await import('./shards/shards.ts')).readKept(entry, read, arrived) : read();
     }, options.weights);
     const files = await readFiles(source, others, arrived);

@@ -9,6 +9,14 @@ interface Piece {
   left: number;
 }
 
+/** A second reader of a file, in order. */
+export interface Copy {
+  /** The next part, which stays as it is until the next call; undefined after the last. Rejects as here() does. */
+  readonly next: () => Promise<Uint8Array | undefined>;
+  /** No more is read. */
+  readonly end: () => void;
+}
+
 /** A file that goes away as it is taken: a large one is never in memory twice. */
 export class Pieces {
   readonly length: number;
@@ -18,8 +26,10 @@ export class Pieces {
   #size = 0;
   /** Pieces that are here or were. */
   #count = 0;
-  /** When the browser has kept it, or has failed to. */
-  isKept: Promise<unknown> | undefined;
+  /** Bytes that the copy has read; Infinity: there is none. */
+  #copied = Infinity;
+  /** When the copy's reader has all of it. */
+  isCopied: Promise<void> | undefined;
   #isDisposed = false;
   #failure: {readonly problem: unknown} | undefined;
   #waiting: (() => void)[] = [];
@@ -70,6 +80,25 @@ export class Pieces {
     return Math.min(this.#size, this.length);
   }
 
+  /** Another reader, to be asked for before anything is taken. What it has not read stays in memory. */
+  copy(most: number): Copy {
+    let at = (this.#copied = 0);
+    const end = (): void => {
+      this.#copied = Infinity;
+      this.#drop();
+    };
+    const next = async (): Promise<Uint8Array | undefined> => {
+      this.#copied = at;
+      this.#drop();
+      if ((await this.here(at + 1)) === at) return void end();
+      const {begin, bytes} = this.#kept.find((piece) => at < piece.begin + piece.bytes.length) as Piece;
+      const part = bytes.subarray(at - begin, Math.min(at - begin + most, this.length - begin));
+      at += part.length;
+      return part;
+    };
+    return {next, end};
+  }
+
   /** A copy of the first bytes, which can still be taken. */
   peek(count: number): Uint8Array<ArrayBuffer> {
     const first = new Uint8Array(count);
@@ -114,9 +143,10 @@ export class Pieces {
   }
 
   #drop(): void {
-    this.#kept = this.#kept.filter(({bytes, left}) => {
-      if (left === 0 && this.#own) discard(bytes);
-      return left > 0;
+    this.#kept = this.#kept.filter(({begin, bytes, left}) => {
+      const stays = left > 0 || begin + bytes.length > this.#copied;
+      if (!stays && this.#own) discard(bytes);
+      return stays;
     });
   }
 }

@@ -122,7 +122,7 @@ class UrlSource implements Source {
   }
 
   /** The file, or the rest of one that was cut off. False: there is no rest. */
-  async #request(url: URL, {fresh, opened}: Reading, arrival: Arrival): Promise<boolean> {
+  async #request(url: URL, {fresh}: Reading, arrival: Arrival): Promise<boolean> {
     const {fetch: own, requestInit} = this.#requests;
     const signal = this.#signal;
     const address = url.href + this.#search;
@@ -135,15 +135,13 @@ class UrlSource implements Source {
       if (!arrival.packed) init.headers.set('Range', `bytes=${had}-`);
     }
     const response = await until(signal, own ? own(address, init) : fetch(address, init));
-    const {status, headers} = response;
+    const {status, headers, body} = response;
     if (had > 0 && status === 416) return false;
     const answer = `the server answered ${status} ${response.statusText}`.trim();
     if (!response.ok) throw had > 0 ? new Error(answer) : this.#failed(url, answer);
     arrival.packed = headers.has('Content-Encoding');
     const begin = status === 206 ? Number(/^bytes (\d+)-/.exec(headers.get('Content-Range') ?? '')?.[1] ?? had) : 0;
     if (begin > had) return false;
-    if (had === 0 && status === 200) opened?.(response);
-    const {body} = response; // of what is not cloned
     if (body) await arrival.collect(body, signal, had - begin);
     return true;
   }
@@ -201,7 +199,6 @@ async function readOnce(
   fresh: boolean,
   arrived: (bytes: number) => void,
   file: Pieces,
-  opened: Reading['opened'],
 ): Promise<void> {
   const check = source.made ? undefined : await openCheck(entry);
   const passes = source.cached && check?.filled !== undefined;
@@ -222,7 +219,6 @@ async function readOnce(
   const bytes = await source.read(entry.name, {
     expected: entry.bytes,
     fresh,
-    opened,
     arrived: (piece) => {
       check?.arrived?.(piece);
       arrived(piece.length);
@@ -251,20 +247,19 @@ async function readOnce(
  * A file of the package on its way, checked against its size and, where it came from elsewhere, its SHA-256, or xxh3 where the manifest
  * has no other. Blocks with hashes of their own are there as they arrive. What is cut off goes on where it ended; what is still cut off
  * or not as listed is fetched once more, past the HTTP cache: it may be older than its manifest. Fails with 'source' or 'damaged'.
- * `opened`: as of Reading.
  */
-export function openChecked(folder: Source, entry: FileEntry, arrived: (bytes: number) => void, opened?: Reading['opened']): Pieces {
+export function openChecked(folder: Source, entry: FileEntry, arrived: (bytes: number) => void): Pieces {
   const source = entry.above ? folder.folder('..') : folder;
   const file = new Pieces([], true, entry.bytes);
   let seen = 0;
   const read = async (): Promise<void> => {
     try {
-      await readOnce(source, entry, false, (count) => arrived(((seen += count), count)), file, opened);
+      await readOnce(source, entry, false, (count) => arrived(((seen += count), count)), file);
     } catch (problem) {
       const {code, cause} = problem as Partial<GossamerError>;
       if (!source.cached || (code !== 'damaged' && !(code === 'source' && cause))) throw problem;
       arrived(-seen);
-      await readOnce(source, entry, true, arrived, file, opened);
+      await readOnce(source, entry, true, arrived, file);
     }
   };
   read().catch((problem: unknown) => file.fail(problem));

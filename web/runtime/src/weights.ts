@@ -78,7 +78,7 @@ export class WeightFiles {
       this.#ahead();
     };
     // What the cache has not read is still in memory.
-    if (file?.isKept) void file.isKept.then(leave);
+    if (file?.isCopied) void file.isCopied.then(leave);
     else leave();
     await file?.here();
   }

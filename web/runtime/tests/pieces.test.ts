@@ -23,28 +23,41 @@ test('parts of a range are words where it begins at a word of each piece', () =>
     [true, true, true, true, false, false, true]);
 });
 
-test('a file is taken as it arrives', async () => {
+test('a file is taken and copied as it arrives, and memory goes when both have a piece', async () => {
   const blocks = [bytes(0, 8), bytes(8, 16), bytes(16, 20)];
   const file = new Pieces([], true, 20);
+  const copy = file.copy(6);
+  const next = async (): Promise<number[] | undefined> => {
+    const part = await copy.next();
+    return part && [...part];
+  };
   const waiting = file.here(9);
   const [first, second, third] = blocks as [Uint8Array, Uint8Array, Uint8Array];
   file.push(first);
   assert.equal(await file.here(3), 8);
   assert.deepEqual([...file.peek(2)], [0, 1]);
   assert.deepEqual([...file.take(0, 8)], [...bytes(0, 8)]);
-  assert.equal(first.length, 0);
+  assert.deepEqual(await next(), [...bytes(0, 6)]);
+  assert.deepEqual(await next(), [6, 7]);
+  assert.equal(first.length, 8, 'the copy still has its last part');
   file.push(second);
   assert.equal(await waiting, 16);
+  assert.deepEqual(await next(), [...bytes(8, 14)]);
+  assert.equal(first.length, 0);
   file.dispose();
+  assert.equal(second.length, 8, 'it is not copied yet');
   file.push(third);
+  assert.deepEqual([await next(), await next(), await next()], [[14, 15], [...bytes(16, 20)], undefined]);
   assert.deepEqual(blocks.map(({length}) => length), [0, 0, 0]);
 });
 
 test('what waits for a file that does not come is told', async () => {
   const file = new Pieces([], true, 20);
   file.push(bytes(0, 8));
-  const waiting = Promise.allSettled([file.here()]);
+  const copy = file.copy(8);
+  assert.deepEqual([...((await copy.next()) as Uint8Array)], [...bytes(0, 8)]);
+  const waiting = Promise.allSettled([file.here(), copy.next()]);
   file.fail(new Error('cut off'));
-  assert.deepEqual((await waiting).map(({status}) => status), ['rejected']);
+  assert.deepEqual((await waiting).map(({status}) => status), ['rejected', 'rejected']);
   assert.equal(await file.here(8), 8);
 });

@@ -2,10 +2,13 @@
 import {Arrival} from '../arrival.ts';
 import {hexOf} from '../hash/hex.ts';
 import type {FileEntry} from '../manifest.ts';
-import type {Pieces} from '../pieces.ts';
+import type {Copy, Pieces} from '../pieces.ts';
 
 /** Where they are kept. */
 const CACHE = 'gossamer-weights';
+
+/** Goes into the cache at a time: of larger parts browsers keep copies until some collection. */
+const PART = 2 ** 20;
 
 /**
  * A key says what the content is, so a file is kept once, wherever it comes from. It is made of all hashes that load() may check: of a
@@ -21,38 +24,42 @@ async function keyOf({sha256, pieces}: FileEntry): Promise<string> {
 const openCache = (): Promise<Cache | undefined> =>
   'caches' in globalThis ? caches.open(CACHE).catch(() => undefined) : Promise.resolve(undefined);
 
-/** An entry of this name says that the file of `key` was checked after it was put there. */
-const markOf = (key: string): string => `${key}/checked`;
-
-const forget = (cache: Cache, key: string): Promise<unknown> => Promise.all([cache.delete(markOf(key)), cache.delete(key)]);
-
 /**
- * The file, if it is kept. It had its SHA-256 when it was marked; xxh3, which is faster, tells what has become of it: whoever
+ * The file, if it is kept. It had its SHA-256 when it was put there; xxh3, which is faster, tells what has become of it: whoever
  * can write there is of this origin.
  */
 async function find(cache: Cache, key: string, entry: FileEntry): Promise<Pieces | undefined> {
   try {
-    const body = (await cache.match(markOf(key))) && (await cache.match(key))?.body;
+    const body = (await cache.match(key))?.body;
     if (!body) return undefined;
     const hash = await (await import('../hash/xxh3.ts')).Xxh3.create();
     const arrival = new Arrival({expected: entry.bytes, arrived: (part) => hash.update(part)});
     await arrival.collect(body, undefined);
     if (arrival.size === entry.bytes && hash.digest() === entry.xxh3) return arrival.pieces;
-    await forget(cache, key);
+    await cache.delete(key);
   } catch {
     // What cannot be read is fetched.
   }
   return undefined;
 }
 
+/** The file as it arrives: its stream ends where the file is as listed, else it fails, and then the cache keeps nothing. */
+function streamOf({next, end}: Copy): ReadableStream<Uint8Array> {
+  const pull = async (stream: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    const part = await next();
+    if (part) stream.enqueue(part);
+    else stream.close();
+  };
+  return new ReadableStream({pull, cancel: end}, {highWaterMark: 0});
+}
+
 /**
- * A file of weights from where it is kept, else what `read` gives, which has that SHA-256. The browser keeps the server's answer as
- * it comes, without a way through this page's memory; it counts once it is marked. Where the browser gives no more room, or the answer
- * is cut off, it is not kept. `read` tells of each answer that brings the file from its beginning.
+ * A file of weights from where it is kept, else what `read` gives, which has that SHA-256 and is kept meanwhile. Where the browser
+ * gives no more room, nothing more is kept.
  */
 export async function readKept(
   entry: FileEntry,
-  read: (opened?: (response: Response) => void) => Pieces,
+  read: () => Pieces,
   arrived: (bytes: number) => void,
 ): Promise<Pieces> {
   const cache = await openCache();
@@ -63,17 +70,8 @@ export async function readKept(
     arrived(entry.bytes);
     return kept;
   }
-  let put: Promise<unknown> = Promise.resolve();
-  const file = read((response) => {
-    const copy = response.clone();
-    put = put.catch(() => undefined).then(() => cache.put(key, copy));
-    put.catch(() => undefined);
-  });
-  const mark = async (): Promise<void> => {
-    await file.here();
-    await put;
-    await cache.put(markOf(key), new Response());
-  };
-  file.isKept = mark().catch(() => forget(cache, key)).catch(() => undefined);
+  const file = read();
+  const copy = file.copy(PART);
+  file.isCopied = cache.put(key, new Response(streamOf(copy))).catch(() => undefined).finally(copy.end);
   return file;
 }
