@@ -80,6 +80,8 @@ constexpr Kink kinks[] = {
     {"Tan", "special", -1, "a step from a large angle is many turns"},
     {"TopK", "ties", -1, "equals trade places"},
     {"Unique", "", -1, "equals become different"},
+    {"Attention", "special scores", -1, "is not a number where a score is not"},
+    {"Attention", "special operands", -1, "is not a number where an operand is infinite"},
     {"Imputer", "", -1, "what is replaced is one number"},
     {"Det", "singular", -1, "elimination goes on without a column of zeros"},
     {"TreeEnsemble", "", -1, "jumps"},

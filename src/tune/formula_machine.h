@@ -14,9 +14,11 @@
 namespace gossamer::tune {
 
 inline onnx::Message products() {
-  using onnx::node, onnx::value;
+  using onnx::attribute, onnx::node, onnx::value;
+  // Over the first axis: over the last one, all three are one walk, which has no points.
+  const std::vector<onnx::Message> first{attribute("axis", int64_t{0})};
   return onnx::model({{value("a", {"96", "96"}), value("b", {"96", "96"})},
-                      {node("MatMul", {"a", "b"}, {"c"}), node("Softmax", {"c"}, {"d"}),
+                      {node("MatMul", {"a", "b"}, {"c"}), node("Softmax", {"c"}, {"d"}, first),
                        node("MatMul", {"d", "b"}, {"e"})},
                       {value("e", {"96", "96"})}});
 }

@@ -91,11 +91,12 @@ export function classifier(inputs: number, classes: number): Uint8Array {
   return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
 }
 
-/** y = softmax(x x) x for x of side x side. */
+/** y = softmax(x x) x for x of side x side. The softmax is over columns: over rows all would be one kernel, which no search changes. */
 export function product(side: number): Uint8Array {
+  const axis = message([1, 'axis'], [3, 0], [20, 2]);
   const graph = message(
     [1, node('MatMul', ['x', 'x'], 'square')],
-    [1, node('Softmax', ['square'], 'weights')],
+    [1, message([1, 'square'], [2, 'weights'], [4, 'Softmax'], [5, axis])],
     [1, node('MatMul', ['weights', 'x'], 'y')],
     [2, 'product'],
     [11, valueInfo('x', [side, side])],
