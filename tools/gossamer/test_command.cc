@@ -64,7 +64,7 @@ void show_progress(size_t done, size_t count) {
 }
 
 Result<> run_here(const TestOptions& options, const std::vector<TestCase>& cases,
-                  const KeptVerdicts* kept, const std::function<void(const Verdict&)>& done) {
+                  const KeptVerdicts* kept, const Done& done) {
   GS_ASSIGN(const CompiledOnce once, CompiledOnce::create(cases));
   run_isolated(
       cases.size(), options.jobs, options.timeout,
@@ -77,13 +77,13 @@ Result<> run_here(const TestOptions& options, const std::vector<TestCase>& cases
         verdict.name = cases[at].name;
         verdict.message = outcome.text;
         if (outcome.finished) verdict = verdict_from_message(outcome.text);
-        done(verdict);
+        done(at, verdict);
       });
   return {};
 }
 
 Result<> run_in_browser(const TestOptions& options, const std::vector<TestCase>& cases,
-                        const KeptVerdicts* kept, const std::function<void(const Verdict&)>& done) {
+                        const KeptVerdicts* kept, const Done& done) {
   const WebTestOptions web{.target = options.target,
                            .browser = options.browser,
                            .adapters = options.adapters,
@@ -183,8 +183,7 @@ Result<> run_cases(TestOptions& options, const std::vector<TestCase>& cases, Tal
   if (left.empty()) return {};
   schedule::Records records;
   GS_TRY(records_of(options, records));
-  size_t ran = 0;
-  const auto done = [&](const Verdict& verdict) { take(places[ran++], verdict); };
+  const auto done = [&](size_t at, const Verdict& verdict) { take(places[at], verdict); };
   if (!runs_in_process(options)) return run_in_browser(options, left, kept.get(), done);
   options.runner.f16 = options.f16;
   options.runner.adapters = options.adapters;

@@ -228,8 +228,7 @@ Result<> judge_answer(const rapidjson::Document& answer, const rapidjson::Value&
 }  // namespace
 
 Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions& options,
-                       const JudgeOptions& judging,
-                       const std::function<void(const Verdict&)>& done) {
+                       const JudgeOptions& judging, const Done& done) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
   GS_ASSIGN(const CompiledOnce once, CompiledOnce::create(cases));
   std::unique_ptr<Harness> harness;
@@ -298,7 +297,7 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
           }
           std::error_code error;
           fs::remove_all(folder_of(at), error);
-          done(verdict);
+          done(at, verdict);
         });
   }
   return status;

@@ -22,10 +22,13 @@ struct WebTestOptions {
   const KeptVerdicts* kept = nullptr;
 };
 
-// Calls done(verdict) for each case in order. Errors: Node or the built run time is missing, the
-// harness ended. With `kept`, a browser is started for the first case that has to run.
+// Called with a case's place and its verdict.
+using Done = std::function<void(size_t at, const Verdict&)>;
+
+// Calls `done` for each case; those that are compiled again come later than others.
+// Errors: Node or the built run time is missing, the harness ended. With `kept`, a browser is
+// started for the first case that has to run.
 Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions& options,
-                       const JudgeOptions& judging,
-                       const std::function<void(const Verdict&)>& done);
+                       const JudgeOptions& judging, const Done& done);
 
 }  // namespace gossamer::command
