@@ -442,17 +442,16 @@ Result<Schedule> apply(const ops::Stage& stage, const Capabilities& capabilities
 Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capabilities,
                                     const Point& point, Names names) {
   const bool rows = group.form == GroupForm::rows;
-  const bool tile = group.form == GroupForm::tile, online = group.form == GroupForm::online;
-  const std::vector<ops::Stage> stages = tile     ? tile_stages(group)
-                                         : online ? online_stages(group, capabilities)
-                                                  : std::vector<ops::Stage>();
-  const size_t count = online ? stages.size() : schedules_of(group);
+  std::vector<ops::Stage> stages;  // over one tile
+  if (group.form == GroupForm::tile) stages = tile_stages(group);
+  if (group.form == GroupForm::online) stages = online_stages(group, capabilities);
+  const size_t count = stages.empty() ? schedules_of(group) : stages.size();
   if (point.size() != count)
     return fail(cat(point.size(), " schedules for a group that takes ", count));
   std::vector<Schedule> schedules;
-  if (group.form == GroupForm::beside) {
+  if (group.form == GroupForm::concurrent) {
     auto first = point.begin();
-    for (const Group& one : group.beside) {
+    for (const Group& one : group.concurrent) {
       const auto last = first + static_cast<std::ptrdiff_t>(schedules_of(one));
       GS_ASSIGN(std::vector<Schedule> made, apply(one, capabilities, {first, last}, names));
       std::ranges::move(made, std::back_inserter(schedules));
@@ -460,7 +459,7 @@ Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capa
     }
     return schedules;
   }
-  if (tile || online) {
+  if (!stages.empty()) {
     for (size_t i = 0; i < count; ++i) {
       GS_ASSIGN(Schedule schedule, apply(stages[i], capabilities, point[i], names));
       schedules.push_back(std::move(schedule));

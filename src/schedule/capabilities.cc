@@ -92,6 +92,12 @@ Capabilities for_any_machine(Capabilities caps) {
   return caps;
 }
 
+Result<> check_group_bytes(int64_t bytes, const Capabilities& caps) {
+  if (bytes <= caps.max_group_bytes) return {};
+  return fail(cat("tiles of ", bytes, " bytes; a workgroup of ", name_of(caps.kind), " shares ",
+                  caps.max_group_bytes));
+}
+
 Result<> apply_limits(std::string_view limits, Capabilities& caps) {
   if (limits.empty()) return {};
   const bool es31 = limits == "es31";

@@ -108,10 +108,7 @@ Result<int64_t> check_staged(const Schedule& schedule) {
     }
   }
   const int64_t bytes = tile_bytes(schedule);
-  if (bytes > schedule.capabilities().max_group_bytes)
-    return fail(cat("tiles of ", bytes, " bytes; a workgroup of ",
-                    name_of(schedule.capabilities().kind), " shares ",
-                    schedule.capabilities().max_group_bytes));
+  GS_TRY(check_group_bytes(bytes, schedule.capabilities()));
   return bytes;
 }
 

@@ -21,9 +21,9 @@ Capabilities without_hardware(Capabilities capabilities) {
 }  // namespace
 
 Point default_point(const Group& group, const Capabilities& capabilities) {
-  if (group.form == GroupForm::beside) {
+  if (group.form == GroupForm::concurrent) {
     Point point;
-    for (const Group& one : group.beside)
+    for (const Group& one : group.concurrent)
       std::ranges::move(default_point(one, capabilities), std::back_inserter(point));
     return point;
   }
@@ -58,9 +58,9 @@ Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilit
 }
 
 bool has_variant(const Group& group, const Capabilities& capabilities, const Capabilities& others) {
-  if (group.form == GroupForm::beside)
+  if (group.form == GroupForm::concurrent)
     return std::ranges::any_of(
-        group.beside, [&](const Group& one) { return has_variant(one, capabilities, others); });
+        group.concurrent, [&](const Group& one) { return has_variant(one, capabilities, others); });
   if (group.form == GroupForm::rows)
     return default_row_tiling(group, others).threads !=
            default_row_tiling(group, capabilities).threads;

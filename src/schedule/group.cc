@@ -16,9 +16,12 @@ bool contains(const std::vector<ir::Buffer>& buffers, const ir::Buffer& buffer) 
 
 Group single_group(ops::Stage stage) { return {GroupForm::single, {{std::move(stage), {}, true}}}; }
 
+bool has_tiles(const Group& group) {
+  return group.form == GroupForm::tile || group.form == GroupForm::online;
+}
+
 bool has_points(const Group& group) {
-  return group.form != GroupForm::beside && group.form != GroupForm::tile &&
-         group.form != GroupForm::online;
+  return group.form != GroupForm::concurrent && !has_tiles(group);
 }
 
 std::vector<ir::Buffer> inputs_of(const Group& group) {

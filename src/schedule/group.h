@@ -29,7 +29,7 @@ struct Member {
   bool written = true;        // in memory after the launch
 };
 
-enum class GroupForm : uint8_t { single, points, rows, beside, tile, online };
+enum class GroupForm : uint8_t { single, points, rows, concurrent, tile, online };
 
 // An output in an input's memory: each point is read by the invocation alone that writes it.
 struct InPlace {
@@ -43,8 +43,9 @@ struct Group {
   GroupForm form = GroupForm::single;
   std::vector<Member> members;  // in the order in which they run
   std::vector<InPlace> in_place = {};
-  std::vector<Group> beside = {};  // whose members these are, in order, where the form says so
-  size_t outer = 0;  // of the form `tile`: so many first axes tell tiles apart, in all members
+  std::vector<Group> concurrent =
+      {};            // in the form of that name: whose members these are, in order
+  size_t outer = 0;  // in the form `tile`: how many axes, the first ones, number the tiles
   RowCount number = RowCount::any;
   ir::Expr rows = {};    // of a run, over the dimensions, where `number` is not `any`
   std::string key = {};  // key_of (schedule/choice.h), of a group that is finished
@@ -53,6 +54,9 @@ struct Group {
 };
 
 Group single_group(ops::Stage stage);
+
+// Whether it computes tiles of several stages, which workgroups or work items hold.
+bool has_tiles(const Group& group);
 
 // Whether a search may choose its point, and records store it.
 bool has_points(const Group& group);

@@ -78,7 +78,7 @@ class Grouper {
       }
       for (size_t i = 0; i < items_.size(); ++i) merge_sibling(i);
       for (size_t i = 0; i < items_.size(); ++i) {
-        while (merge_beside(i)) continue;
+        while (merge_concurrent(i)) continue;
       }
     }
     for (size_t i = 0; i < items_.size(); ++i) {
@@ -120,8 +120,7 @@ class Grouper {
 
   bool may_group(size_t i) const {
     const Item& item = items_[i];
-    return item.alive && !item.step && item.group.form != GroupForm::tile &&
-           item.group.form != GroupForm::online &&
+    return item.alive && !item.step && !has_tiles(item.group) &&
            std::ranges::all_of(item.group.members, [&](const Member& member) {
              return member.stage.side.empty() && is_rowwise(member.stage) &&
                     !shares(member.stage, -1) &&
@@ -240,14 +239,15 @@ class Grouper {
     const Expr rows = rows_of(merged);
     const Expr few = ir::index(few_rows(caps_));
     const auto known = ir::as_int(rows);
-    if (online_tile(merged, caps_).keys > 0 && known) {
+    const bool walks = online_tile(merged, caps_).keys > 0;
+    if (walks && known) {
       take(i, from, std::move(merged));
       for (const Stage* stage : masks) {
         const size_t p = places.at(stage);
         const bool read = !readers_.at_or_empty(stage->output.get()).empty();
         if (!read && !kept_.contains(stage->output.get())) items_[p].alive = false;
       }
-    } else if (online_tile(merged, caps_).keys > 0) {
+    } else if (walks) {
       if (auto split = key_parts(merged, ir::min(rows, few), caps_)) {
         ++chains_;
         for (const size_t p : {*from.rbegin(), i}) items_[p].chain = chains_;
@@ -438,11 +438,11 @@ class Grouper {
   }
 
   // Maps, and rows that a state gains, of few points: a launch costs more than they do.
-  bool may_stand_beside(size_t i) const {
+  bool may_run_concurrently(size_t i) const {
     constexpr int64_t most_points = int64_t{1} << 20;
     const Item& item = items_[i];
     if (!item.alive || item.step || item.constant || item.group.form == GroupForm::rows ||
-        item.group.form == GroupForm::tile || item.group.form == GroupForm::online)
+        has_tiles(item.group))
       return false;
     const auto is_small_map = [&](const Member& member) {
       const Stage& stage = member.stage;
@@ -460,13 +460,13 @@ class Grouper {
   }
 
   static bool has_whole_workgroups(const Group& group, const Capabilities& caps) {
-    if (group.form == GroupForm::beside || group.last().kind == StageKind::scatter) return true;
+    if (group.form == GroupForm::concurrent || group.last().kind == StageKind::scatter) return true;
     return default_tiling(group.last(), caps).group_size == caps.group_size;
   }
 
   // The latest such launch that reads a tensor of a run which the one at `i` reads, merged into it.
-  bool merge_beside(size_t i) {
-    if (caps_.group_size == 1 || !may_stand_beside(i)) return false;
+  bool merge_concurrent(size_t i) {
+    if (caps_.group_size == 1 || !may_run_concurrently(i)) return false;
     std::set<size_t, std::greater<>> siblings;
     for (const Buffer& input : inputs_of(items_[i].group)) {
       if (constants_.contains(input.get()) || !writers_.contains(input.get())) continue;
@@ -474,15 +474,16 @@ class Grouper {
       siblings.insert(readers.begin(), readers.end());
     }
     for (size_t p : siblings) {
-      if (p >= i || !may_stand_beside(p) || feeds(p, i) || !may_move(p, i)) continue;
-      Group merged{GroupForm::beside, {}};
+      if (p >= i || !may_run_concurrently(p) || feeds(p, i) || !may_move(p, i)) continue;
+      Group merged{GroupForm::concurrent, {}};
       for (size_t each : {p, i}) {
         const Group& group = items_[each].group;
         merged.members.insert(merged.members.end(), group.members.begin(), group.members.end());
-        if (group.form == GroupForm::beside) {
-          merged.beside.insert(merged.beside.end(), group.beside.begin(), group.beside.end());
+        if (group.form == GroupForm::concurrent) {
+          merged.concurrent.insert(merged.concurrent.end(), group.concurrent.begin(),
+                                   group.concurrent.end());
         } else {
-          merged.beside.push_back(group);
+          merged.concurrent.push_back(group);
         }
       }
       if (merge(p, i, std::move(merged))) return true;

@@ -39,8 +39,7 @@ bool at_own_point(const ir::Load& load, const ops::Stage& stage) {
 }
 
 std::vector<InPlace> find_in_place(const Group& group, const Dies& dies) {
-  if (group.form == GroupForm::rows || group.form == GroupForm::beside ||
-      group.form == GroupForm::tile || group.form == GroupForm::online ||
+  if (group.form == GroupForm::rows || group.form == GroupForm::concurrent || has_tiles(group) ||
       std::ranges::any_of(group.members, [](const Member& member) {
         return member.stage.kind != ops::StageKind::compute || member.stage.view;
       }))

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
 #include <numeric>
 
 #include "ir/build.h"
@@ -21,10 +20,10 @@ using ops::StageKind;
 
 constexpr int64_t lanes = 4, most_heads = 4;
 
-// Keys and invocations of a workgroup. An invocation has a vector of columns and every so many-th
-// key of the weighted sums, a key and every so many-th vector of the products.
+// Keys and invocations of a workgroup. In the products, an invocation has one key and shares its
+// vectors with others; in the weighted sums, it has one vector of columns and shares the keys.
 struct Shape {
-  int64_t keys = 0, invocations = 0;  // 0: there is no such shape
+  int64_t keys = 0, invocations = 0;  // 0: these widths do not divide among invocations
 };
 Shape shape_of(int64_t width, int64_t columns) {
   if (columns <= 0 || columns % (4 * lanes) != 0 || width % lanes != 0) return {};
@@ -57,11 +56,7 @@ int64_t quotient_of(const Expr& expr, const Var& axis) {
 class Splitter {
  public:
   Splitter(const Group& group, Expr rows, const Capabilities& caps)
-      : group_(group),
-        last_(group.last()),
-        rows_(std::move(rows)),
-        caps_(caps),
-        online_(online_of(group)) {
+      : last_(group.last()), rows_(std::move(rows)), caps_(caps), online_(online_of(group)) {
     // weight_of says that itself.
     const Expr peak = online_.peak;
     if (ir::equal(online_.shift, ir::select(ir::is_inf(peak), ir::zero(peak->type), peak)))
@@ -115,11 +110,9 @@ class Splitter {
     }
     outer_.push_back(part_);
     outer_extents_.push_back(ceil_div(keys_, shape_.keys));
-    key_at_ = Expr(part_) * ir::index(shape_.keys) + key_;
-    const int64_t all = known(keys_);
-    if (all > 0 && all % shape_.keys == 0) return;
-    inside_ = key_at_ < keys_;
-    key_at_ = ir::min(key_at_, keys_ - ir::index(1));
+    const Expr first = Expr(part_) * ir::index(shape_.keys);
+    key_at_ = place_in(first, key_, keys_, shape_.keys);
+    inside_ = is_inside(first, key_, keys_, shape_.keys);
   }
 
   // At a point of the tile.
@@ -176,8 +169,7 @@ class Splitter {
     Stage scores = stage(StageKind::reduce, "scores", {head_, key_}, {together_, shape_.keys});
     reduce(scores, online_.along, online_.extent, at(online_.left) * at(online_.right),
            online_.products);
-    scores.result = at(online_.score);
-    if (inside_) scores.result = ir::select(inside_, scores.result, ir::lowest(ir::DType::f32));
+    scores.result = where(inside_, at(online_.score), ir::lowest(ir::DType::f32));
 
     peaks_ = stage(StageKind::reduce, "peaks", {head_}, {together_});
     reduce(peaks_, key_, keys, load(scores, {head_, key_}), ir::var("peak", ir::DType::f32), true);
@@ -192,8 +184,7 @@ class Splitter {
 
     sums_ = stage(StageKind::reduce, "sums", {head_, column_}, {together_, columns_});
     const Expr value = at(online_.value);
-    reduce(sums_, key_, keys,
-           weight * (inside_ ? ir::select(inside_, value, ir::zero(value->type)) : value),
+    reduce(sums_, key_, keys, weight * where(inside_, value, ir::zero(value->type)),
            ir::var("sum", ir::DType::f32));
 
     Group group{GroupForm::tile, {}};
@@ -249,7 +240,6 @@ class Splitter {
                      ir::substitute(online_.shift, {{online_.peak.get(), peak}}), larger);
   }
 
-  const Group& group_;
   const Stage& last_;
   Expr rows_;
   const Capabilities& caps_;

@@ -24,7 +24,7 @@ struct KeyParts {
   ops::Stage join;  // writes what the group that was split wrote
 };
 
-// Rows that are known are split up to so many: of more, products with all keys have enough to do.
+// If the number of rows is known and larger, products with all keys keep a GPU busy without parts.
 constexpr int64_t most_split_rows = 8;
 
 ir::Expr rows_of(const Group& online);

@@ -70,14 +70,4 @@ Stmt KeyWalk::in_items(Stmt body) const {
   return ir::loop(item, ir::simplify(count), ir::LoopKind::grid, body);
 }
 
-Stmt inside_walk(const Nest& nest, const Stmt& body, const Expr& invocation) {
-  ir::VarMap map;
-  for (const LoopId id : nest.walks[0].order) {
-    const Loop& loop = nest.loop(id);
-    if (loop.kind == ir::LoopKind::grid) map[loop.var.get()] = ir::index(0);
-    if (loop.kind == ir::LoopKind::group) map[loop.var.get()] = invocation;
-  }
-  return ir::substitute(body, map);
-}
-
 }  // namespace gossamer::schedule

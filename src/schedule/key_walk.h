@@ -33,10 +33,6 @@ class KeyWalk {
   ir::Expr keys() const;
 };
 
-// A stage in one work item or workgroup, whose launch is that of the walk; `invocation` takes the
-// place of the loop over a workgroup's invocations.
-ir::Stmt inside_walk(const Nest& nest, const ir::Stmt& body, const ir::Expr& invocation);
-
 Result<ir::Kernel> lower_online_vectors(const Group& group, std::span<const Schedule> schedules);
 
 }  // namespace gossamer::schedule

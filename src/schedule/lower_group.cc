@@ -126,9 +126,9 @@ Result<ir::Kernel> lower_rows(const Group& group, std::span<const Schedule> sche
 }
 
 // Kernels under one launch: the workgroups of each follow those of the one before.
-Result<ir::Kernel> lower_beside(const Group& group, std::span<const Schedule> schedules) {
+Result<ir::Kernel> lower_concurrent(const Group& group, std::span<const Schedule> schedules) {
   std::vector<ir::Kernel> kernels;
-  for (const Group& one : group.beside) {
+  for (const Group& one : group.concurrent) {
     const size_t count = schedules_of(one);
     GS_ASSIGN(ir::Kernel kernel, lower(one, schedules.first(count)));
     kernels.push_back(std::move(kernel));
@@ -144,7 +144,7 @@ Result<ir::Kernel> lower_beside(const Group& group, std::span<const Schedule> sc
     const auto* grid = ir::as<ir::For>(kernels[k].body);
     const auto* invocations = ir::as<ir::For>(grid->body);
     if (size && !ir::prove_equal(size, invocations->extent))
-      return fail("kernels beside each other have workgroups of different sizes");
+      return fail("concurrent kernels have workgroups of different sizes");
     size = invocations->extent;
     // Its own workgroups are the first from 0 on; `max` says so where they are others'.
     const Expr own = k == 0 ? Expr(item) : ir::max(item - ends[k], ir::index(0));
@@ -160,15 +160,15 @@ Result<ir::Kernel> lower_beside(const Group& group, std::span<const Schedule> sc
 }  // namespace
 
 size_t schedules_of(const Group& group) {
-  if (group.form == GroupForm::rows || group.form == GroupForm::tile) return group.members.size();
-  size_t count = group.form == GroupForm::beside ? 0 : 1;
-  for (const Group& one : group.beside) count += schedules_of(one);
+  if (group.form == GroupForm::rows) return group.members.size();
+  size_t count = group.form == GroupForm::concurrent ? 0 : 1;
+  for (const Group& one : group.concurrent) count += schedules_of(one);
   return count;
 }
 
 Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules) {
   if (group.form == GroupForm::rows) return lower_rows(group, schedules);
-  if (group.form == GroupForm::beside) return lower_beside(group, schedules);
+  if (group.form == GroupForm::concurrent) return lower_concurrent(group, schedules);
   if (group.form == GroupForm::tile) return lower_tile(group, schedules);
   if (group.form == GroupForm::online) return lower_online(group, schedules);
   GS_ASSIGN(ir::Kernel kernel, group.form == GroupForm::single ? lower(schedules[0])

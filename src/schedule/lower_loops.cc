@@ -101,6 +101,16 @@ ir::Stmt at_invocation(const Nest& nest, Coordinates& coordinates, ir::Stmt body
   return body;
 }
 
+ir::Stmt inside_launch(const Nest& nest, const ir::Expr& invocation, const ir::Stmt& body) {
+  ir::VarMap map;
+  for (const LoopId id : nest.walks[0].order) {
+    const Loop& loop = nest.loop(id);
+    if (loop.kind == ir::LoopKind::grid) map[loop.var.get()] = ir::index(0);
+    if (loop.kind == ir::LoopKind::group) map[loop.var.get()] = invocation;
+  }
+  return ir::substitute(body, map);
+}
+
 ir::Stmt in_launch(const Nest& nest, ir::Stmt body) {
   const std::vector<LoopId>& order = nest.walks[0].order;
   for (auto id = order.rbegin(); id != order.rend(); ++id) {

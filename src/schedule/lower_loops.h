@@ -30,6 +30,9 @@ ir::Stmt in_guards(const Nest& nest, Coordinates& coordinates, ir::Stmt body);
 ir::Stmt at_invocation(const Nest& nest, Coordinates& coordinates, ir::Stmt body);
 // All serial loops outside of the accumulators, in one invocation.
 ir::Stmt in_serial_loops(const Nest& nest, Coordinates& coordinates, const ir::Stmt& body);
+// The body in the launch of others: in each of its work items or workgroups, whose `invocation`
+// takes the place of the loop over a workgroup's.
+ir::Stmt inside_launch(const Nest& nest, const ir::Expr& invocation, const ir::Stmt& body);
 // The bound loops around the body.
 ir::Stmt in_launch(const Nest& nest, ir::Stmt body);
 

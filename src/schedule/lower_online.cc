@@ -50,13 +50,9 @@ class GroupWalk : public KeyWalk {
     const Stmt finish = at_each(finished(point, held, cell));
     Stmt body = ir::block({start_rows(), start, ir::barrier(), walk, finish});
     body = ir::alloc(held, share_group_memory(body, parts_, group_bytes_));
-    for (const OnlinePart part :
-         {OnlinePart::scores, OnlinePart::peaks, OnlinePart::tops, OnlinePart::totals}) {
-      int64_t elements = 1;
-      for (const Expr& extent : made(part)->shape) elements *= *ir::as_int(extent);
-      group_bytes_ += 4 * elements;
-      body = ir::alloc(made(part), body);
-    }
+    const ir::Buffer tiles[] = {made(OnlinePart::scores), made(OnlinePart::peaks),
+                                made(OnlinePart::tops), made(OnlinePart::totals)};
+    body = hold_in_group(tiles, body, group_bytes_);
     return in_items(ir::loop(invocation_, ir::index(tile_.invocations), ir::LoopKind::group, body));
   }
 
@@ -65,7 +61,7 @@ class GroupWalk : public KeyWalk {
 
  private:
   Stmt alone(const Nest& nest, const Stmt& body) const {
-    return inside_walk(nest, body, invocation_);
+    return inside_launch(nest, invocation_, body);
   }
 
   Stmt each(OnlinePart part) {
@@ -126,9 +122,7 @@ Result<ir::Kernel> lower_online(const Group& group, std::span<const Schedule> sc
   for (const Schedule& schedule : schedules) GS_TRY(can_lower(schedule));
   GroupWalk walk(group, schedules, online_tile(group, caps));
   const Stmt body = walk.run();
-  if (walk.group_bytes() > caps.max_group_bytes)
-    return fail(cat("tiles of ", walk.group_bytes(), " bytes; a workgroup of ", name_of(caps.kind),
-                    " shares ", caps.max_group_bytes));
+  GS_TRY(check_group_bytes(walk.group_bytes(), caps));
   return kernel_of(title_of(group), body, inputs_of(group), outputs_of(group));
 }
 

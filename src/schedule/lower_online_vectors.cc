@@ -53,7 +53,7 @@ class VectorWalk : public KeyWalk {
     Coordinates coordinates(nest);
     const ops::Stage stage = with_legal_loads(one.stage(), one);
     const Destination destination{stage.output, coordinates.of(nest.axes), {}, {}};
-    return inside_walk(nest, in_invocation(stage, nest, coordinates, destination), {});
+    return inside_launch(nest, {}, in_invocation(stage, nest, coordinates, destination));
   }
 
   // The body for all elements of a row of memory, in vectors.

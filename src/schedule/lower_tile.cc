@@ -6,7 +6,6 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "schedule/access.h"
-#include "schedule/key_walk.h"
 #include "schedule/lower_loops.h"
 #include "schedule/tile.h"
 
@@ -51,11 +50,16 @@ Stmt moved_stores(const Stmt& body, const ir::Buffer& from, const ir::Buffer& to
   return ir::rewrite(body, rewriter);
 }
 
+int64_t elements_of(const ir::Buffer& buffer) {
+  int64_t elements = 1;
+  for (const Expr& extent : buffer->shape) elements *= *ir::as_int(extent);
+  return elements;
+}
+
 // Every place of a buffer, `invocations` at a time.
 Stmt each_place(const ir::Buffer& buffer, const ir::Var& invocation, int64_t invocations,
                 const std::function<Stmt(const std::vector<Expr>&)>& body) {
-  int64_t places = 1;
-  for (const Expr& extent : buffer->shape) places *= *ir::as_int(extent);
+  const int64_t places = elements_of(buffer);
   const ir::Var step = ir::var("step");
   const Expr place = Expr(step) * ir::index(invocations) + invocation;
   const Stmt at = body(unravel(place, buffer->shape));
@@ -123,6 +127,14 @@ Stmt share_group_memory(const Stmt& body, std::span<const Stmt> parts, int64_t& 
   return result;
 }
 
+Stmt hold_in_group(std::span<const ir::Buffer> tiles, Stmt body, int64_t& bytes) {
+  for (const ir::Buffer& tile : tiles) {
+    bytes += 4 * elements_of(tile);
+    body = ir::alloc(tile, body);
+  }
+  return body;
+}
+
 Result<ir::Kernel> lower_tile(const Group& group, std::span<const Schedule> schedules) {
   const ops::Stage& last = group.last();
   const ir::Var item = ir::var("item"), invocation = ir::var("invocation");
@@ -139,39 +151,30 @@ Result<ir::Kernel> lower_tile(const Group& group, std::span<const Schedule> sche
                      cat("has ", schedule.group_size(), " invocations, not the ", invocations,
                          " of \"", last.name, "\""));
     const ir::Buffer& made = group.members[i].stage.output;
-    const bool holds = schedule.stage().output->scope == ir::Scope::group;
+    const ir::Buffer& own = schedule.stage().output;
+    const bool holds = own->scope == ir::Scope::group;
     const Nest& nest = schedule.nest();
     Coordinates coordinates(nest);
-    const ir::Buffer& own = schedule.stage().output;
-    const Stmt part = inside_walk(nest,
-                                  in_invocation(schedule.stage(), nest, coordinates,
-                                                {own, coordinates.of(nest.axes), {}, {}}),
-                                  invocation);
+    const Stmt part = inside_launch(nest, invocation,
+                                    in_invocation(schedule.stage(), nest, coordinates,
+                                                  {own, coordinates.of(nest.axes), {}, {}}));
     parts.push_back(holds ? part : moved_stores(part, own, made, outer));
     if (i > 0) steps.push_back(ir::barrier());
     steps.push_back(parts.back());
-    if (holds) held.push_back(schedule.stage().output);
+    if (holds) held.push_back(own);
     if (!holds || !group.members[i].written) continue;
     // Read where it is held, written from there.
     steps.push_back(ir::barrier());
-    steps.push_back(each_place(held.back(), invocation, invocations, [&](const auto& place) {
+    steps.push_back(each_place(own, invocation, invocations, [&](const auto& place) {
       std::vector<Expr> point = outer;
       point.insert(point.end(), place.begin(), place.end());
-      return ir::store(made, point, ir::load(held.back(), place));
+      return ir::store(made, point, ir::load(own, place));
     }));
   }
   int64_t bytes = 0;
   Stmt body = share_group_memory(ir::block(std::move(steps)), parts, bytes);
-  for (const ir::Buffer& buffer : held) {
-    int64_t elements = 1;
-    for (const Expr& extent : buffer->shape) elements *= *ir::as_int(extent);
-    bytes += 4 * elements;
-    body = ir::alloc(buffer, body);
-  }
-  const Capabilities& caps = schedules[0].capabilities();
-  if (bytes > caps.max_group_bytes)
-    return fail(cat("tiles of ", bytes, " bytes; a workgroup of ", name_of(caps.kind), " shares ",
-                    caps.max_group_bytes));
+  body = hold_in_group(held, body, bytes);
+  GS_TRY(check_group_bytes(bytes, schedules[0].capabilities()));
   const std::vector<Expr> extents(last.extents.begin(),
                                   last.extents.begin() + static_cast<std::ptrdiff_t>(group.outer));
   const std::vector<Expr> place = unravel(item, extents);

@@ -17,8 +17,13 @@ ops::Stage part_stage(ops::StageKind kind, const char* name, std::vector<ir::Var
 void reduce_over(ops::Stage& stage, const ir::Var& axis, const ir::Expr& extent,
                  const ir::Var& total, bool maximum);
 
-// A place in a tile as one of all: past the end, the last one.
-ir::Expr place_in(const ir::Var& first, const ir::Expr& own, const ir::Expr& extent, int64_t tile);
+// A place in a tile, `first` + `own`, as one of all: past the end, the last one.
+ir::Expr place_in(const ir::Expr& first, const ir::Expr& own, const ir::Expr& extent, int64_t tile);
+// Whether such a place is before the end; null: all are.
+ir::Expr is_inside(const ir::Expr& first, const ir::Expr& own, const ir::Expr& extent,
+                   int64_t tile);
+// `value` where `inside` holds, else `other`; `inside` may be null.
+ir::Expr where(const ir::Expr& inside, const ir::Expr& value, const ir::Expr& other);
 
 // exp(score - maximum), where `peak` is the maximum. In rows without a finite score so far, weights
 // are 0 rather than exp(-inf - -inf).

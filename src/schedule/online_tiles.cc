@@ -23,12 +23,6 @@ constexpr int64_t most_columns = 256, least_rows = 16, step = 16;
 // and scores of more bytes cost more than they save.
 constexpr int64_t busy = 256, most_bytes = int64_t{128} << 20;
 
-// Whether a key of the tile is one; null: all are.
-Expr is_key(const ir::Var& first, const ir::Var& own, const Expr& extent, int64_t tile) {
-  const auto known = ir::as_int(extent);
-  return known && *known % tile == 0 ? Expr() : Expr(first + own < extent);
-}
-
 std::vector<Expr> numbers(const std::vector<int64_t>& extents) {
   std::vector<Expr> numbers;
   for (const int64_t extent : extents) numbers.push_back(ir::index(extent));
@@ -122,10 +116,19 @@ void reduce_over(Stage& stage, const ir::Var& axis, const Expr& extent, const ir
                     {maximum ? ir::lowest(ir::DType::f32) : ir::zero(ir::DType::f32)}};
 }
 
-Expr place_in(const ir::Var& first, const Expr& own, const Expr& extent, int64_t tile) {
+Expr place_in(const Expr& first, const Expr& own, const Expr& extent, int64_t tile) {
   const Expr at = first + own;
   const auto known = ir::as_int(extent);
   return known && *known % tile == 0 ? at : ir::min(at, extent - ir::index(1));
+}
+
+Expr is_inside(const Expr& first, const Expr& own, const Expr& extent, int64_t tile) {
+  const auto known = ir::as_int(extent);
+  return known && *known % tile == 0 ? Expr() : Expr(first + own < extent);
+}
+
+Expr where(const Expr& inside, const Expr& value, const Expr& other) {
+  return inside ? ir::select(inside, value, other) : value;
 }
 
 Expr weight_of(const Online& online, const Expr& shift, const Expr& score, const Expr& peak) {
@@ -174,13 +177,12 @@ std::vector<Stage> online_stages(const Group& group, const Capabilities& caps) {
                                  {first_key.get(), place_in(first_key, key, keys, tile.keys)},
                                  {last.axes[static_cast<size_t>(online.column)].get(), column}});
   };
-  const Expr inside = is_key(first_key, key, keys, tile.keys);
+  const Expr inside = is_inside(first_key, key, keys, tile.keys);
 
   Stage scores = stage_of(StageKind::reduce, "scores", {row, key}, {tile.rows, tile.keys});
   reduce_over(scores, online.along, in_tile(online.extent), online.products, false);
   scores.values = {in_tile(online.left) * in_tile(online.right)};
-  scores.result = in_tile(online.score);
-  if (inside) scores.result = ir::select(inside, scores.result, ir::lowest(ir::DType::f32));
+  scores.result = where(inside, in_tile(online.score), ir::lowest(ir::DType::f32));
   scores.output = shared("scores", {tile.rows, tile.keys + padding});
   const Expr score = ir::load(scores.output, {row, key});
 
@@ -211,7 +213,7 @@ std::vector<Stage> online_stages(const Group& group, const Capabilities& caps) {
   Stage sums = stage_of(StageKind::reduce, "sums", {row, column}, {tile.rows, columns});
   reduce_over(sums, key, ir::index(tile.keys), online.sum, false);
   const Expr value = in_tile(online.value);
-  sums.values = {score * (inside ? ir::select(inside, value, ir::zero(value->type)) : value)};
+  sums.values = {score * where(inside, value, ir::zero(value->type))};
   sums.result = online.sum;
   sums.output = shared("sums", {tile.rows, columns});
   return {scores, peaks, scales, tops, weights, totals, sums};

@@ -268,10 +268,8 @@ std::vector<Stage> stages_of(const Group& group, const OnlineTile& tile, const C
                            : ir::load(right.output, turned ? std::vector<Expr>{step, each_key}
                                                            : std::vector<Expr>{each_key, step});
   scores.values = {one_key * ir::load(queries.output, {step, row})};
-  scores.result = in_tile(online.score, held_inside(each_key));
-  if (!whole)
-    scores.result =
-        ir::select(first_key + each_key < keys, scores.result, ir::lowest(ir::DType::f32));
+  scores.result = where(is_inside(first_key, each_key, keys, tile.part),
+                        in_tile(online.score, held_inside(each_key)), ir::lowest(ir::DType::f32));
   scores.output = own("scores", {tile.keys / tile.part, tile.part, tile.rows});
   // Parts are joined in pairs, which do not wait for each other.
   const auto joined = [&](const ir::Buffer& buffer, const auto& join) {

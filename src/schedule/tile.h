@@ -2,6 +2,8 @@
 // in group memory what others of them read. Tiles lie along all but the first Group::outer axes.
 #pragma once
 
+#include <span>
+
 #include "schedule/group.h"
 #include "schedule/schedule.h"
 
@@ -16,5 +18,7 @@ Result<ir::Kernel> lower_tile(const Group& group, std::span<const Schedule> sche
 // A body whose parts follow each other, with barriers between them: what they alone have in group
 // memory lies in the same place. `bytes` gains what that takes.
 ir::Stmt share_group_memory(const ir::Stmt& body, std::span<const ir::Stmt> parts, int64_t& bytes);
+// Tiles of its own for a body. `bytes` gains what they take.
+ir::Stmt hold_in_group(std::span<const ir::Buffer> tiles, ir::Stmt body, int64_t& bytes);
 
 }  // namespace gossamer::schedule
