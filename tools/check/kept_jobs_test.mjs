@@ -120,6 +120,20 @@ test('keys follow what a job uses', () => {
   assert.equal(keyOf({...jobs.suite, alone: true}), undefined);
 });
 
+test('keys by packages follow all layers but the middle', () => {
+  const page = {name: 'web/tests/page.test.ts', args: []};
+  const keyOf = (job = page) => jobKeys(work).packageKeyOf(job);
+  const library = (layer, source) => compiled(source, `libgossamer_${layer}.a`);
+  library('ir', 'int main() { return 1; }');
+  library('schedule', 'int main() { return 1; }');
+  const before = keyOf();
+  library('schedule', 'int main() { return 2; }');
+  assert.equal(keyOf(), before);
+  library('ir', 'int main() { return 2; }');
+  assert.notEqual(keyOf(), before);
+  assert.equal(keyOf({name: 'tests/sizes/suite.mjs', args: []}), undefined);
+});
+
 test('C++ sources are in programs, unless a suite compiles them', () => {
   for (const file of ['src/schedule/a.cc', 'serve/a.h', 'rpc/a.cc', 'tools/gossamer/a.cc', 'web/compiler/native/a.cc']) assert.ok(isCompiled(file), file);
   for (const file of ['runtime/manifest.cc', 'include/gossamer/gossamer.h', 'tests/libraries/misuse.c', 'src/shipped/a.jsonl', 'web/runtime/src/a.ts']) assert.ok(!isCompiled(file), file);

@@ -1,8 +1,7 @@
 // Jobs that the middle of the compiler reaches through packages alone. Schedules, passes and code generators turn a program
-// into kernels and do nothing else. When their code changes, and every package that `make test` compares or runs by itself is
-// as before, these jobs would load the same packages again, so they are not repeated. Those packages are the evidence: the 597 of
-// tests/fingerprints, and those of all cases that tests/cases ran with kept verdicts. `make test ARGS=--all` and a fresh clone
-// run everything.
+// into kernels and do nothing else. If their code changes and all packages of tests/fingerprints and tests/cases (the evidence,
+// some ten thousand packages) are as before, these jobs are kept. A package that only such a job compiles may have changed all the
+// same: a fresh clone and `make test ARGS=--all` run everything.
 import {hashOf} from './verdicts.mjs';
 
 const MIDDLE = ['schedule', 'passes', 'codegen'];
