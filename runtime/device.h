@@ -115,6 +115,8 @@ class Device {
   virtual bool computes() const { return true; }  // false: launches do nothing
   // A GPU, not software that acts as one: variants of launches for hardware are better.
   virtual bool hardware() const { return false; }
+  // wasm: relaxed SIMD's dot product of unsigned and signed bytes is exact.
+  virtual bool exact_dots() const { return false; }
   // What packages may need of it: "webgpu-f16".
   virtual bool has(std::string_view) const { return false; }
   // Calls are cheaper on the thread that keeps what this gives, which may be nothing.

@@ -193,8 +193,11 @@ bool Model::State::takes_variants() const {
 }
 
 std::string_view Model::State::code_file() const {
-  if (module().target == TargetKind::wasm)
-    return takes_variants() ? relaxed_kernels : "kernels.wasm";
+  if (module().target == TargetKind::wasm) {
+    if (!takes_variants()) return "kernels.wasm";
+    const bool dots = device->exact_dots() && package.files.contains(dot_kernels);
+    return dots ? dot_kernels : relaxed_kernels;
+  }
   const bool shaders =
       std::ranges::any_of(package.manifest.sources, [](int64_t at) { return at >= 0; });
   return shaders ? "kernels.json" : "kernels.so";

@@ -68,6 +68,7 @@ struct Model::State {
   Result<> provide_devices(const std::string& folder, LoadOptions& options);
   // Of launches in two forms, the one for this device: on wasm, with relaxed SIMD.
   static constexpr std::string_view relaxed_kernels = "kernels.relaxed.wasm";
+  static constexpr std::string_view dot_kernels = "kernels.dots.wasm";
   bool takes_variants() const;
   void choose_variants();
   // What has the kernels of the target.

@@ -219,6 +219,7 @@ class WasmDevice : public Device {
   }
   // Kernels with relaxed SIMD are the better ones.
   bool hardware() const override { return api_.relaxed; }
+  bool exact_dots() const override { return api_.exact_dots; }
   bool has(std::string_view need) const override { return need == "wasm-simd"; }
   Result<std::unique_ptr<Buffer>> allocate(size_t bytes) override {
     GS_ASSIGN(Block block, Block::allocate(memory_, bytes));

@@ -82,6 +82,7 @@ Result<Library> load() {
   all.about = version > 0 ? cat("wasmtime ", version) : "wasmtime";
   if (version > 0 && version < least_version) return fail_at(name, cat("is ", all.about), install);
   all.relaxed = has_relaxed_simd(all);
+  all.exact_dots = all.relaxed && has_relaxed_dots(all);
   return all;
 }
 

@@ -56,6 +56,7 @@ struct Library {
   Engine* engine = nullptr;  // stays until the process ends, as the library does
   std::string about;         // "wasmtime 50"
   bool relaxed = false;      // relaxed SIMD is there and gives what it should
+  bool exact_dots = false;   // and so does its dot product of unsigned and signed bytes
 
   // Ends them. Errors: what they say, one line; null says nothing.
   Result<> check(Error* error) const;

@@ -19,6 +19,13 @@ constexpr uint8_t probe[] = {
     32, 2,  253, 19,  253, 134, 2,   253, 12, 255, 255, 255, 255, 0,   0,   0,   0,   0,   0,   0,
     0,  0,  0,   0,   0,   253, 139, 2,   34, 3,   253, 31,  0,   32,  3,   253, 31,  1,   11};
 
+// (func (export "f") (param i32 i32) (result i32): a lane of relaxed_dot_i8x16_i7x16_add_s of both,
+// splatted, and 7)
+constexpr uint8_t probe_of_dots[] = {0,   97,  115, 109, 1,   0,  0,   0,   1, 7,   1,  96, 2,
+                                     127, 127, 1,   127, 3,   2,  1,   0,   7, 5,   1,  1,  102,
+                                     0,   0,   10,  22,  1,   20, 0,   32,  0, 253, 17, 32, 1,
+                                     253, 17,  65,  7,   253, 17, 253, 147, 2, 253, 27, 0,  11};
+
 std::optional<std::pair<float, float>> of(const Instance& instance,
                                           const Instance::Function& function, float a, float b,
                                           float c) {
@@ -44,6 +51,22 @@ bool has_relaxed_simd(const Library& api) {
              rounded = of(*instance, *function, a, a, -1);
   return whole && rounded && *whole == std::pair(22.0f, -8.0f) &&
          std::abs(double{rounded->first} - double{a} * a + 1) < 1e-7;
+}
+
+bool has_relaxed_dots(const Library& api) {
+  const auto module = CompiledModule::compile(api, std::as_bytes(std::span(probe_of_dots)));
+  if (!module) return false;
+  const auto instance = Instance::make(api, module->get(), nullptr);
+  if (!instance) return false;
+  const auto function = instance->function("f", kind_i32, 2, 1);
+  if (!function) return false;
+  const auto gives = [&](uint32_t bytes, int32_t sum) {
+    RawValue values[2];
+    values[0].i32 = static_cast<int32_t>(bytes);
+    values[1].i32 = -1;
+    return instance->call(*function, values) && values[0].i32 == sum;
+  };
+  return gives(0x7f7f7f7f, 7 + 4 * 127 * 255) && gives(0x80808080, 7 - 4 * 128 * 255);
 }
 
 }  // namespace gossamer::runtime::wasm

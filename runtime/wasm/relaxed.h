@@ -9,5 +9,7 @@ namespace gossamer::runtime::wasm {
 // web/runtime/src/wasm/features.ts asks: a * b + c, rounded once or twice, c - a * b, and lanes by
 // masks of all bits or none.
 bool has_relaxed_simd(const Library& api);
+// Whether its dot product takes the second operand as unsigned bytes and rounds nothing off.
+bool has_relaxed_dots(const Library& api);
 
 }  // namespace gossamer::runtime::wasm

@@ -35,7 +35,7 @@ Result<schedule::Capabilities> for_processor(schedule::Capabilities caps,
   GS_ASSIGN(const auto registers, codegen::llvm_::registers_of({cpu}));
   caps = schedule::for_registers(caps, registers.bits, registers.count);
   caps.dots = registers.dots;
-  caps.byte_dots = registers.byte_dots;
+  caps.byte_dots = caps.windows_in_halves = registers.byte_dots;
   caps.converts_halves = registers.halves;
   caps.floats_for_halves = !registers.halves;
 #endif
@@ -57,6 +57,8 @@ Result<schedule::Capabilities> capabilities_for(TargetKind target, const Options
   const bool alone = options.code == CodeForm::bitcode || options.adapters == "hardware";
   if (alone && target == TargetKind::wasm && options.relaxed_simd)
     caps = schedule::with_multiply_adds(caps);
+  // LLVM has no good code for them.
+  if (options.code == CodeForm::bitcode && target == TargetKind::wasm) caps.byte_dots = false;
   if (options.code == CodeForm::c) {
     caps = schedule::for_any_machine(caps);
   } else if (target == TargetKind::cpu) {
@@ -108,9 +110,11 @@ void use_algorithms(graph::StageGraph& graph, const schedule::Capabilities& caps
 // Of a constant that the graph holds.
 std::optional<schedule::IntegerRange> range_of(const graph::ConstantSource& source) {
   constexpr double most = 32767;
-  if (source.file >= 0 || source.packed != 1 || source.dtype != ir::DType::f32) return std::nullopt;
+  const bool numbers = source.dtype == ir::DType::f32 || ir::is_int(source.dtype);
+  if (source.file >= 0 || source.packed != 1 || !numbers) return std::nullopt;
   double low = 0, high = 0;
-  for (size_t at = 0; at + sizeof(float) <= source.bytes.size(); at += sizeof(float)) {
+  const auto size = static_cast<size_t>(ir::byte_size(source.dtype));
+  for (size_t at = 0; at + size <= source.bytes.size(); at += size) {
     const double number = ir::read_scalar(source.dtype, &source.bytes[at]).as_double();
     if (!(std::abs(number) <= most) || std::trunc(number) != number) return std::nullopt;
     low = std::min(low, number);
@@ -174,7 +178,7 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   schedule::legalize_stages(stages.program, caps);
   graph::hoist_constants(stages, max_buffers);
   // Sums of integers stay sums, which other algorithms would round.
-  if (options.fuse && caps.dots) use_integer_dots(stages, caps);
+  if (options.fuse && (caps.dots || caps.byte_dots)) use_integer_dots(stages, caps);
   use_algorithms(stages, caps, options);
   graph::drop_dead(stages);
   if (options.fuse) schedule::widen_halves(stages.program, held_by(stages), caps);

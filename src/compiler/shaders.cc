@@ -21,7 +21,8 @@ Result<ShaderText> print_shader(const ir::Kernel& kernel, const schedule::Capabi
   const codegen::text::ComputeOptions options{.max_group_size = caps.max_group_size,
                                               .max_storage_buffers = caps.max_storage_buffers,
                                               .f16 = caps.has_f16,
-                                              .exact = exact};
+                                              .exact = exact,
+                                              .dots = caps.byte_dots};
   auto emit = codegen::wgsl::emit;
   if (caps.kind != TargetKind::webgpu) {
 #ifndef __wasm__

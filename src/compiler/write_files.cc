@@ -6,6 +6,7 @@
 #include "codegen/wasm/emit.h"
 #include "compiler/module_builder.h"
 #include "compiler/shaders.h"
+#include "ir/rewrite.h"
 #include "ir/scalar.h"
 #include "package/write.h"
 #ifdef GOSSAMER_C
@@ -19,6 +20,17 @@ namespace gossamer::compiler {
 namespace {
 
 void need(package::Module& module, std::string_view what) { module.needs.emplace_back(what); }
+
+bool sums_bytes(const ir::Kernel& kernel) {
+  bool found = false;
+  const auto look = [&](const ir::Expr& e) {
+    const auto* dot = ir::as<ir::Dot>(e);
+    found |= dot && dot->terms == 4;
+    return !found;
+  };
+  ir::visit(kernel.body, [&](const ir::Stmt&) { return !found; }, look);
+  return found;
+}
 
 }  // namespace
 
@@ -154,9 +166,9 @@ Result<> ModuleBuilder::emit_native_side(const codegen::PlanFunction* plan, pack
 }
 
 // With relaxed SIMD's multiply-adds and without, or with them alone, each with the kernels that its
-// launches call.
+// launches call. Products of bytes have a third module, for engines whose dot product is exact.
 void ModuleBuilder::emit_wasm(const codegen::PlanFunction* plan, package::Files& files) {
-  const auto module = [&](bool relaxed) {
+  const auto module = [&](bool relaxed, bool dots = false) {
     std::set<int> called;
     for (const std::vector<package::Launch>* launches : {&module_.init, &module_.run}) {
       for (const package::Launch& launch : *launches)
@@ -165,18 +177,22 @@ void ModuleBuilder::emit_wasm(const codegen::PlanFunction* plan, package::Files&
     const std::vector<int> numbers(called.begin(), called.end());
     std::vector<ir::Kernel> kernels;
     for (int kernel : numbers) kernels.push_back(kernels_.kernels()[static_cast<size_t>(kernel)]);
-    return codegen::wasm::emit_module(kernels, plan, {.relaxed_simd = relaxed, .numbers = numbers});
+    return codegen::wasm::emit_module(
+        kernels, plan, {.relaxed_simd = relaxed, .numbers = numbers, .relaxed_dots = dots});
   };
   const bool relaxed = options_.relaxed_simd && options_.adapters != "software";
   if (relaxed && options_.adapters == "hardware") {
     need(module_, "wasm-relaxed-simd");
     files.push_back({"kernels.relaxed.wasm", module(true)});
-    return;
+  } else {
+    files.push_back({"kernels.wasm", module(false)});
+    if (!relaxed) return;
+    std::vector<std::byte> other = module(true);
+    if (other == files.back().bytes) return;
+    files.push_back({"kernels.relaxed.wasm", std::move(other)});
   }
-  files.push_back({"kernels.wasm", module(false)});
-  if (!relaxed) return;
-  std::vector<std::byte> other = module(true);
-  if (other != files.back().bytes) files.push_back({"kernels.relaxed.wasm", std::move(other)});
+  if (std::ranges::any_of(kernels_.kernels(), sums_bytes))
+    files.push_back({"kernels.dots.wasm", module(true, true)});
 }
 
 // They are numbered among themselves.

@@ -153,7 +153,7 @@ class Legalizer {
     if (auto* node = as<Binary>(e)) return legal(*node);
     if (auto* node = as<Bitcast>(e)) return changes(e) || changes(node->a) ? legal(*node) : Expr();
     if (auto* node = as<Fma>(e)) return legal(*node);
-    if (auto* node = as<Dot>(e)) return rules_.words ? rewritten(dot_by_terms(*node)) : Expr();
+    if (auto* node = as<Dot>(e)) return rules_.words ? legal(*node) : Expr();
     if (!changes(e)) return {};
     const DType dtype = e->type.dtype;
     switch (e->kind) {
@@ -248,6 +248,18 @@ class Legalizer {
     if (is_long && (node.op == BinaryOp::min || node.op == BinaryOp::max))
       return binary(node.op, bound(node.a), bound(node.b));
     return result(dtype, binary(node.op, value(node.a), value(node.b)), leaves_range(node.op));
+  }
+
+  Expr legal(const Dot& node) {
+    const bool both_signed = node.a->type == node.type && node.b->type == node.type;
+    if (!rules_.sums_bytes || node.terms != 4 || !both_signed) return rewritten(dot_by_terms(node));
+    const Expr a = rewritten(node.a), b = rewritten(node.b), c = rewritten(node.c);
+    std::vector<Expr> sums;
+    for (int i = 0; i < node.type.lanes; ++i) {
+      const auto part = [&](const Expr& e) { return lane(e, index(i)); };
+      sums.push_back(dot(part(a), part(b), part(c), node.terms));
+    }
+    return make_vector(std::move(sums));
   }
 
   Expr legal(const Fma& node) {

@@ -30,12 +30,13 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_vectors = 2;
       c.map_chunk = 1024;
       c.max_private_bytes = 512 << 10;
-      c.dots = true;
+      c.dots = c.byte_dots = true;
       c.floats_for_halves = true;
       break;
     case TargetKind::webgpu:
     case TargetKind::opencl:
     case TargetKind::opengl:
+      c.byte_dots = c.signed_bytes = kind == TargetKind::webgpu;
       c.vector_lanes = 4;
       c.vector_registers = 20;
       c.tile_rows = 8;
@@ -83,7 +84,8 @@ Capabilities for_registers(Capabilities caps, int bits, int registers) {
 }
 
 Capabilities for_any_machine(Capabilities caps) {
-  caps.dots = caps.byte_dots = caps.converts_halves = caps.floats_for_halves = false;
+  caps.dots = caps.byte_dots = caps.windows_in_halves = false;
+  caps.converts_halves = caps.floats_for_halves = false;
   caps.vector_lanes = 4;
   caps.vector_registers = 15;
   caps.tile_rows = 4;

@@ -41,6 +41,8 @@ struct Capabilities {
   bool has_f64 = true;                           // else the CPU beside it computes in 64-bit floats
   bool dots = false;                             // sums of two products of 16 bits in one step
   bool byte_dots = false;                        // and of four of bytes, unsigned and signed
+  bool signed_bytes = false;                     // both sides of these are signed
+  bool windows_in_halves = false;                // sums over a window read 16 bits instead of 32
   bool converts_halves = false;                  // f16 to and from f32 by an instruction
   bool masks_loads = false;  // machine code loads lanes of a select's arm only where it is taken
   bool floats_for_halves = false;  // no instruction, and memory for floats in their place

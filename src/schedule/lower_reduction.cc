@@ -367,7 +367,7 @@ class Reduction {
       tiles_.emplace_back(nest_, staged, one, std::vector<LoopId>(at + 1, loops.end()));
       one = tiles_.back().value();
     }
-    Expr term = factor[0] * factor[1];
+    Expr term = product_of(factor[0], factor[1], factors.terms);
     if (masked) term = ir::select(mask, term, stage_.combiner.identity[0]);
     Stmt body = ir::store(accumulators_[0], cell_, sum(ir::load(accumulators_[0], cell_), term));
     auto end = loops.end();

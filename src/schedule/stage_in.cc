@@ -61,12 +61,18 @@ bool is_contiguous(const Expr& factor, const ir::Var& var, const ir::Bounds& bou
 namespace {
 
 Factors factors_of_term(const Expr& term) {
+  if (const auto* dot = ir::as<ir::Dot>(term); dot && ir::is_const(dot->c, 0))
+    return {dot->a, dot->b, dot->terms};
   const auto* product = ir::as<ir::Binary>(term);
   if (!product || product->op != ir::BinaryOp::mul) return {};
   return {product->a, product->b};
 }
 
 }  // namespace
+
+Expr product_of(const Expr& a, const Expr& b, int64_t terms) {
+  return terms == 1 ? a * b : ir::dot(a, b, ir::constant_int(ir::DType::i32, 0), terms);
+}
 
 Factors factors_of(const ops::Stage& stage) {
   return stage.combiner.is_sum() ? factors_of_term(stage.values[0]) : Factors{};

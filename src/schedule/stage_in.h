@@ -13,7 +13,9 @@ namespace gossamer::schedule {
 // The factors of a sum's products; null where its terms are no products.
 struct Factors {
   ir::Expr a, b;
+  int64_t terms = 1;  // of a Dot, whose factors are words
 };
+ir::Expr product_of(const ir::Expr& a, const ir::Expr& b, int64_t terms);
 Factors factors_of(const ops::Stage& stage);
 // The factor that is computed from elements of a byte, where it alone is, of the first of several
 // sums; null: there is none.

@@ -20,6 +20,7 @@ using ops::Stage;
 constexpr int64_t largest = 511;      // of a factor
 constexpr int64_t least_columns = 4;  // points that share what is read of the rows
 constexpr int64_t least_rows = 4;     // that pay for laying out the columns in each run
+constexpr int64_t many_columns = 16;  // that pay for making words of what the rows' memory holds
 
 bool is_sum_of_products(const Stage& stage) {
   if (stage.kind != ops::StageKind::reduce || stage.in_order || !stage.combiner.is_sum() ||
@@ -63,7 +64,7 @@ class Dots {
     // Other sums, as of windows of one channel, read in 16 bits what they read in 32. With short
     // vectors, converting costs more than memory.
     for (const ops::Entry& entry : program_) {
-      if (!capabilities_.byte_dots || !entry.stage() || !is_sum_of_products(*entry.stage()))
+      if (!capabilities_.windows_in_halves || !entry.stage() || !is_sum_of_products(*entry.stage()))
         continue;
       const Expr before = entry.stage()->values[0];
       const auto* product = ir::as<ir::Binary>(before);
@@ -169,21 +170,22 @@ class Dots {
     Expr& length = stage.reduce_extents[static_cast<size_t>(axis)];
     rows.dim = dim_of(*rows.load, r);
     columns.dim = dim_of(*columns.load, r);
-    if (sum_of_bytes(stage, rows, columns, length)) return;
+    if (!capabilities_.has_bytes && points_of(stage, columns, rows) < many_columns) return;
+    if (sum_of_bytes(stage, rows, columns, length) || !capabilities_.dots) return;
     const Expr row = row_words(stage, rows, length), column = words_of(stage, columns, length, 2);
     length = ceil_div(length, 2);
     sum_of_dots(stage, row, column, 2);
   }
 
   // Where the columns are constants of 8 bits and their sign: the rows are stored as bytes that
-  // hold them plus an integer, and the columns' sums times it are taken off the result.
+  // hold them plus an integer, and the columns' sums times it are taken off the result. In memory
+  // of words, the product makes bytes of the rows' numbers as it reads them.
   bool sum_of_bytes(Stage& stage, Factor& rows, const Factor& columns, Expr& length) {
     if (!capabilities_.byte_dots || !is_constant(columns.load->buffer) ||
         !numbers_.range_of(columns.value)->fits(-128, 127))
       return false;
     auto range = numbers_.range_of(rows.value);
-    if (range->high - range->low > 255 && is_multiple(length, 4) &&
-        ir::as<ir::Load>(without_casts(rows.value))) {
+    if (range->high - range->low > 255 && ir::as<ir::Load>(without_casts(rows.value))) {
       if (const Buffer bytes = numbers_.store_minuends(rows.load->buffer); bytes.get())
         rows = reread(stage, bytes, rows.dim);
     }
@@ -196,9 +198,15 @@ class Dots {
       range = numbers_.range_of(number);
     }
     if (range->high - range->low > 255) return false;
-    const int64_t least = std::max<int64_t>(-range->low, 0);
-    offset = ir::simplify(offset + ir::constant_int(DType::i32, least), {});
-    const Expr row = row_bytes(stage, rows, number, least, length);
+    const int64_t least = capabilities_.signed_bytes ? -128 : 0;
+    const int64_t shift = range->fits(least, least + 255) ? 0 : least - range->low;
+    offset = ir::simplify(offset + ir::constant_int(DType::i32, shift), {});
+    rows.value = number;
+    // Integers are bytes at once; floats would be converted.
+    if (!capabilities_.has_bytes)
+      numbers_.narrowed_to_bytes(number, std::max<int64_t>(-range->low, 0));
+    const Expr row = capabilities_.has_bytes ? row_bytes(stage, rows, shift, length)
+                                             : words_in_place(stage, rows, length, 4, shift);
     Expr taken;
     if (const auto known = ir::as_int(offset)) {
       if (*known != 0) taken = column_sums(stage, columns, *known);
@@ -371,6 +379,17 @@ class Dots {
     return ir::load(words, indices_in(factor, axis_of(stage, factor)));
   }
 
+  // The words of the stage's terms, made where they are read.
+  Expr words_in_place(const Stage& stage, const Factor& factor, const Expr& length, int64_t terms,
+                      int64_t offset) {
+    const std::vector<Expr> point = point_of(*factor.load->buffer);
+    const std::vector<Expr> indices = indices_in(factor, axis_of(stage, factor));
+    const Expr word = word_at(stage, factor, point, length, terms, offset);
+    ir::VarMap map;
+    for (size_t d = 0; d < point.size(); ++d) map[ir::as<ir::VarNode>(point[d])] = indices[d];
+    return ir::simplify(ir::substitute(word, map), {});
+  }
+
   static const Var& axis_of(const Stage& stage, const Factor& factor) {
     const auto* at = factor.load->indices[static_cast<size_t>(factor.dim)].get();
     return *std::ranges::find_if(stage.reduce_axes, [&](const Var& r) { return r.get() == at; });
@@ -386,11 +405,9 @@ class Dots {
   }
 
   // The same in bytes, of which each holds a number plus `offset`.
-  Expr row_bytes(const Stage& stage, Factor factor, const Expr& number, int64_t offset,
-                 const Expr& length) {
-    factor.value = number;
+  Expr row_bytes(const Stage& stage, const Factor& factor, int64_t offset, const Expr& length) {
     Buffer bytes;
-    if (is_multiple(length, 4)) bytes = numbers_.narrowed_to_bytes(number, offset);
+    if (is_multiple(length, 4)) bytes = numbers_.narrowed_to_bytes(factor.value, offset);
     if (!bytes && !is_last(factor))
       return ir::bitcast(DType::u32, words_of(stage, factor, length, 4, offset));
     if (!bytes) bytes = copied(stage, factor, ".bytes", DType::u8, offset, length, 4);
@@ -439,7 +456,8 @@ class Dots {
 void use_dots(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
               const KnownIntegers& known, const std::unordered_set<const ir::BufferNode*>& kept,
               const Capabilities& capabilities) {
-  if (capabilities.dots) Dots(program, constants, known, kept, capabilities).run();
+  if (capabilities.dots || capabilities.byte_dots)
+    Dots(program, constants, known, kept, capabilities).run();
 }
 
 }  // namespace gossamer::schedule

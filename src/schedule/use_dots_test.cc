@@ -47,10 +47,11 @@ struct Product {
   }
 
   // The stages' texts after the rewrite.
-  std::string rewritten(std::unordered_set<const ir::BufferNode*> kept = {}, bool bytes = false) {
+  std::string rewritten(std::unordered_set<const ir::BufferNode*> kept = {}, bool bytes = false,
+                        TargetKind target = TargetKind::wasm) {
     kept.insert(program.back().output().get());
-    Capabilities capabilities = capabilities_of(TargetKind::wasm);
-    capabilities.byte_dots = bytes;
+    Capabilities capabilities = capabilities_of(target);
+    if (target == TargetKind::wasm) capabilities.byte_dots = bytes;
     use_dots(program, {w.get()}, {}, kept, capabilities);
     std::string text;
     for (const ops::Entry& entry : program) text += ops::print(*entry.stage());
@@ -136,6 +137,19 @@ TEST(UseDots, RowsOfBytesEndInZeros) {
   const std::string text = Product(66).rewritten({}, true);
   EXPECT_TRUE(has(text, "c.bytes u8[8, 68]")) << text;
   EXPECT_TRUE(has(text, "w.words i32[17, 16]")) << text;
+}
+
+TEST(UseDots, WordsOfSignedBytesAreMadeInTheProductWhereMemoryIsOfWords) {
+  const auto on_webgpu = [](Product product) {
+    return product.rewritten({}, true, TargetKind::webgpu);
+  };
+  const std::string text = on_webgpu(Product(64, 32));
+  EXPECT_TRUE(has(text, "c u8[8, 64]")) << text;
+  EXPECT_TRUE(has(text, "(i32(c[i, k * 4 + 1]) + -128i32 & 255i32) << 8i32")) << text;
+  EXPECT_TRUE(has(text, ", w.words[k, j], 0i32)")) << text;
+  EXPECT_TRUE(has(text, "f32(acc - w.sums[j])")) << text;
+  EXPECT_TRUE(has(text, "= acc * -125i32")) << text;  // 3 of the zero point less 128
+  EXPECT_FALSE(has(on_webgpu(Product(64, 8)), "dot4"));
 }
 
 TEST(UseDots, ColumnsOfMoreThanEightBitsAreHalves) {

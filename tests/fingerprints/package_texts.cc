@@ -154,6 +154,9 @@ Part take_kernel(const compiler::KernelReport& kernel, const std::string& entry,
   if (!side) text += take("kernels.bc") + take("kernels.c");
   if (const std::string relaxed = side ? "" : take("kernels.relaxed.wasm"); relaxed != text)
     text += relaxed.empty() ? "" : cat("# with relaxed SIMD\n", relaxed);
+  if (const std::string dots = side ? "" : take("kernels.dots.wasm");
+      text.find("dot_i16x8") != std::string::npos)
+    text += dots.empty() ? "" : cat("# with relaxed SIMD's dots\n", dots);
   return text.empty() ? Part{kernel.name, kernel.ir, {}} : Part{kernel.name, text, {}, kernel.ir};
 }
 

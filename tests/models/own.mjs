@@ -80,6 +80,23 @@ function ranking() {
   return graph;
 }
 
+/** Sums of products of bytes with constants, which are exact: odd lengths, both ends of the types, zero points that a run reads. */
+function integers() {
+  const graph = new Graph('integers');
+  const bytes = (Type, seed, count) => Type.from(random(seed, count, 1), (each) => Math.round(255 * (each + 1) / 2) - (Type === Int8Array ? 128 : 0));
+  const product = (op, x, weights, shape, zero, zeros, attributes) =>
+    graph.output(graph.node(op, [x, graph.constant(...weights), zero, graph.constant(zeros, zeros.length > 1 ? [zeros.length] : [])], shape, attributes, {type: 'i32'}));
+  const [rows, length, columns] = [7, 67, 35];
+  const x = graph.input('x', [rows, length], bytes(Uint8Array, 21, rows * length), ['rows', length]);
+  const zero = graph.input('zero', [], Uint8Array.of(131));
+  product('MatMulInteger', x, [bytes(Int8Array, 22, length * columns), [length, columns]], [rows, columns], zero, Int8Array.of(0));
+  const middle = Uint8Array.of(128);
+  product('MatMulInteger', x, [bytes(Uint8Array, 23, length * columns), [length, columns]], [rows, columns], graph.constant(Uint8Array.of(255), []), middle);
+  const image = graph.input('image', [1, 6, 9, 8], bytes(Uint8Array, 24, 6 * 72));
+  product('ConvInteger', image, [bytes(Int8Array, 25, 17 * 54), [17, 6, 3, 3]], [1, 17, 9, 8], graph.constant(Uint8Array.of(3), []), Int8Array.of(0), {pads: [1, 1, 1, 1]});
+  return graph;
+}
+
 const small = {layers: 2, width: 32, heads: 4};
 
 /** By name, the graph of each model; its inputs have the data that is fed. */
@@ -92,6 +109,7 @@ export const OWN = {
   decoder: () => gpt2({...small, length: 1, past: 5, vocabulary: 64, free: true}),
   lstm,
   ranking,
+  integers,
 };
 
 /**

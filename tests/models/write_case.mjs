@@ -6,7 +6,7 @@ import path from 'node:path';
 import {tensorFile} from '../../bench/models/onnx_file.mjs';
 import {npy, read_npy} from '../libraries/arrays.mjs';
 
-const kinds = {f32: '<f4', i64: '<i8', u8: '|u1'};
+const kinds = {f32: '<f4', i32: '<i4', i64: '<i8', u8: '|u1'};
 
 /** Feeds of a model's graph: {name: {kind, shape, data}}, where kind is the element type of an .npy file. */
 export const feedsOf = (graph) =>

@@ -18,7 +18,7 @@ Result<Compute> raise_compute(const ir::Kernel& kernel, const ComputeOptions& op
   GS_TRY(ir::verify(
       kernel, scheduled | no_vector_loops | no_unrolled_loops | flat_access | contiguous_vectors));
   Compute raised;
-  GS_ASSIGN(raised.program, raise_program(kernel, options.exact, options.f16, clamp));
+  GS_ASSIGN(raised.program, raise_program(kernel, options.exact, options.f16, clamp, options.dots));
   const Program& program = raised.program;
   GS_CHECK(std::ranges::is_partitioned(kernel.params, std::logical_not<>(),
                                        &ir::Kernel::Param::written) &&

@@ -14,6 +14,7 @@ struct ComputeOptions {
   int max_storage_buffers = 8;
   bool f16 = false;    // f16 tensors are stored as such; the device needs such memory
   bool exact = false;  // all quotients of floats are rounded as IEEE has it
+  bool dots = false;   // the language has dot products of four signed bytes
 };
 
 struct Binding {

@@ -50,6 +50,7 @@ struct Dialect {
   // Lane $1, a number that is not constant, of the value $0; the same to write to. $t: its type.
   std::string_view lane = "$0[$1]", lane_written = "$0[$1]";
   std::string_view fma;                           // of floats
+  std::string_view dot = {};                      // of four signed bytes in two i32, plus an i32
   std::string_view select_scalar, select_vector;  // $0 ? $1 : $2, lane by lane
   std::string_view select_whole;  // of vectors, by one boolean; empty: lane by lane, too
   std::string_view infinity, nan, negative_zero;  // spelled so that no constant appears

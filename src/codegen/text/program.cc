@@ -59,9 +59,9 @@ Stmt drop_fragment_position(const Stmt& s) {
 
 }  // namespace
 
-Result<Program> raise_program(const Kernel& kernel, bool exact, bool f16, bool clamp) {
-  GS_ASSIGN(const Kernel legal,
-            passes::legalize_types(kernel, {.words = true, .stores_halves = f16}));
+Result<Program> raise_program(const Kernel& kernel, bool exact, bool f16, bool clamp, bool dots) {
+  const TypeRules rules{.words = true, .stores_halves = f16, .sums_bytes = dots};
+  GS_ASSIGN(const Kernel legal, passes::legalize_types(kernel, rules));
   Program program;
   GS_ASSIGN(program.placed, place_buffers(legal, clamp));
   // After places: they divide indices. Before sharing: it makes expressions that occur twice.

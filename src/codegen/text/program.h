@@ -19,8 +19,9 @@ struct Program {
 
 // Runs the passes that every shading language needs (types, places, arithmetic), takes the grid and
 // group loops away, and shares expressions in what is left. `exact`: lower_arithmetic.h; `f16`: the
-// device stores it (TypeRules::stores_halves); `clamp`: place_buffers.h.
+// device stores it (TypeRules::stores_halves); `clamp`: place_buffers.h; `dots`: the language has
+// dot products of bytes (TypeRules::sums_bytes).
 Result<Program> raise_program(const ir::Kernel&, bool exact = false, bool f16 = false,
-                              bool clamp = false);
+                              bool clamp = false, bool dots = false);
 
 }  // namespace gossamer::codegen::text

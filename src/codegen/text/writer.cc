@@ -247,6 +247,9 @@ std::string Writer::expr(const Expr& e) {
   if (auto* node = as<Fma>(e)) {
     return apply(dialect_.fma, {expr(node->a), expr(node->b), expr(node->c)}, type);
   }
+  if (auto* node = as<Dot>(e)) {
+    return apply(dialect_.dot, {bare(expr(node->a)), bare(expr(node->b)), expr(node->c)}, type);
+  }
   if (auto* node = as<Select>(e)) {
     auto* all = as<Broadcast>(node->condition);
     const bool whole = all && !dialect_.select_whole.empty();

@@ -47,12 +47,13 @@ Bytes global(bool is_mutable, int64_t value) {
 
 std::vector<std::byte> emit_module(std::span<const ir::Kernel> kernels, const PlanFunction* plan,
                                    const WasmOptions& options) {
+  const Relaxed relaxed{options.relaxed_simd, options.relaxed_dots};
   std::vector<Bytes> bodies;
   std::vector<size_t> body_of;
   int64_t scratch_bytes = 0;
   for (const ir::Kernel& kernel : kernels) {
     Function function;
-    Lowering lowering(function, options.relaxed_simd);
+    Lowering lowering(function, relaxed);
     lowering.kernel(kernel);
     scratch_bytes = std::max(scratch_bytes, lowering.scratch_bytes());
     Bytes body = print(function, 3);
@@ -64,7 +65,7 @@ std::vector<std::byte> emit_module(std::span<const ir::Kernel> kernels, const Pl
   const PlanFunction numbers = plan ? in_doubles(*plan) : PlanFunction();
   for (int segment = 0; plan && segment < plan->segment_count(); ++segment) {
     Function function;
-    Lowering lowering(function, options.relaxed_simd);
+    Lowering lowering(function, relaxed);
     lowering.plan(numbers, segment);
     body_of.push_back(bodies.size());
     bodies.push_back(print(function, 2));

@@ -14,6 +14,8 @@ struct WasmOptions {
   bool relaxed_simd = false;          // its multiply-add and lane select of 32 bits
   int memory_pages = 1;               // least size of the imported memory, in 64 KiB pages
   std::span<const int> numbers = {};  // of the exports k0, k1, ...; empty: in order
+  // The dot product of relaxed SIMD for unsigned bytes, on engines where that is exact.
+  bool relaxed_dots = false;
 };
 
 // The module of docs/specs/package.md: imports env.memory; exports k0, k1, ... as (begin, end,

@@ -2,6 +2,8 @@
 // against the arithmetic that the interpreter uses.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -274,6 +276,26 @@ TEST(EmitOps, SelectAndFma) {
     }
     batch.run(relaxed);
   }
+}
+
+// Node.js 20 computes it wrong, so the browsers' tests run it.
+TEST(EmitOps, DotsOfBytesByRelaxedSimd) {
+  const Buffer bytes = buffer("a", DType::u32, {index(4)}),
+               words = buffer("b", DType::i32, {index(4)}),
+               out = buffer("out", DType::i32, {index(4)});
+  const Var g = var("g");
+  const Expr all = ramp(g * index(4), 1, 4);
+  Kernel kernel;
+  kernel.params = {{bytes, false}, {words, false}, {out, true}};
+  const Expr sum = dot(load(bytes, {all}), load(words, {all}), zero(Type(DType::i32, 4)), 4);
+  kernel.body = loop(g, index(1), LoopKind::grid, store(out, {all}, sum));
+  const auto has_dot = [&](bool dots) {
+    constexpr std::array opcode{std::byte{0xfd}, std::byte{0x93}, std::byte{0x02}};
+    const auto module = emit_module({&kernel, 1}, nullptr, {true, 1, {}, dots});
+    return !std::ranges::search(module, opcode).empty();
+  };
+  EXPECT_TRUE(has_dot(true));
+  EXPECT_FALSE(has_dot(false));
 }
 
 TEST(EmitOps, MultiplyAdd) {

@@ -51,9 +51,14 @@ int piece_count(ir::Type type);
 inline bool is_wide(ir::DType dtype) { return lanes_per_piece(dtype) == 2; }
 bool is_unsigned(ir::DType dtype);  // boolean included
 
+// What kernels use of relaxed SIMD.
+struct Relaxed {
+  bool simd = false, dots = false;
+};
+
 class Instructions {
  public:
-  Instructions(Function& function, bool relaxed) : f_(function), relaxed_(relaxed) {}
+  Instructions(Function& function, Relaxed relaxed) : f_(function), relaxed_(relaxed) {}
 
   // The types are those of the operands (comparisons give booleans).
   ValueId unary(ir::UnaryOp op, ir::DType dtype, ValueId a);
@@ -68,6 +73,8 @@ class Instructions {
   Pieces fma(ir::Type type, const Pieces& a, const Pieces& b, const Pieces& c, bool negate_product);
   // Words of two signed halves.
   Pieces dot(const Pieces& a, const Pieces& b, const Pieces& c);
+  // Words of four bytes: unsigned in a, signed in b.
+  Pieces dot_of_bytes(const Pieces& a, const Pieces& b, const Pieces& c);
   Pieces select(ir::Type type, const Pieces& condition, const Pieces& yes, const Pieces& no);
   Pieces cast(ir::DType to, ir::Type from, const Pieces& a);
   Pieces bitcast(ir::DType to, ir::Type from, const Pieces& a);
@@ -105,7 +112,7 @@ class Instructions {
   bool is_splat(ValueId piece, ir::DType dtype, int64_t* value) const;
 
   Function& f_;
-  bool relaxed_;
+  Relaxed relaxed_;
 };
 
 }  // namespace gossamer::codegen::wasm

@@ -38,7 +38,7 @@ std::unordered_map<const ir::BufferNode*, Usage> usage_of(const ir::Stmt& body);
 
 class Lowering {
  public:
-  Lowering(Function& function, bool relaxed)
+  Lowering(Function& function, Relaxed relaxed)
       : f_(function), make_(function, relaxed), addresses_(function) {}
 
   void kernel(const ir::Kernel& kernel);

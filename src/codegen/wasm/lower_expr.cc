@@ -228,12 +228,13 @@ Pieces Lowering::compute(const Expr& e) {
     }
     case ir::NodeKind::Dot: {
       const auto& dot = static_cast<const ir::Dot&>(*e);
-      const bool halves = dot.terms == 2 && dot.a->type == type && dot.b->type == type;
-      if (is_scalar || !halves) {
-        expanded_.push_back(ir::dot_by_terms(dot));
-        return value(expanded_.back());
-      }
-      return make_.dot(value(dot.a), value(dot.b), value(dot.c));
+      const bool right = dot.b->type == type && !is_scalar;
+      if (right && dot.terms == 2 && dot.a->type == type)
+        return make_.dot(value(dot.a), value(dot.b), value(dot.c));
+      if (right && dot.terms == 4 && dot.a->type.dtype == DType::u32)
+        return make_.dot_of_bytes(value(dot.a), value(dot.b), value(dot.c));
+      expanded_.push_back(ir::dot_by_terms(dot));
+      return value(expanded_.back());
     }
     case ir::NodeKind::Select:
       return compute_select(e);

@@ -245,6 +245,9 @@ enum class Op : uint32_t {
   f64x2_trunc = 0xfd0000 + 122,
   i16x8_extend_low_i8x16_s = 0xfd0000 + 135,
   i16x8_extend_low_i8x16_u = 0xfd0000 + 137,
+  i16x8_shl = 0xfd0000 + 139,
+  i16x8_shr_s,
+  i16x8_shr_u,
   f64x2_nearest = 0xfd0000 + 148,
   i32x4_abs = 0xfd0000 + 160,
   i32x4_neg,
@@ -317,6 +320,7 @@ enum class Op : uint32_t {
   i16x8_relaxed_laneselect,
   i32x4_relaxed_laneselect,
   i64x2_relaxed_laneselect,
+  i32x4_relaxed_dot_i8x16_i7x16_add_s = 0xfd0113,
 };
 
 constexpr Op operator+(Op op, int steps) {

@@ -423,7 +423,7 @@ Pieces Instructions::binary(BinaryOp op, ir::Type type, const Pieces& a, const P
 }
 
 bool Instructions::fuses(ir::Type type) const {
-  return relaxed_ && !type.is_scalar() && type.dtype == DType::f32;
+  return relaxed_.simd && !type.is_scalar() && type.dtype == DType::f32;
 }
 
 Pieces Instructions::fma(ir::Type type, const Pieces& a, const Pieces& b, const Pieces& c,
@@ -445,6 +445,25 @@ Pieces Instructions::dot(const Pieces& a, const Pieces& b, const Pieces& c) {
   return result;
 }
 
+// Without the instruction, bytes at even and at odd places are halves of two words. What is done to
+// one operand is shared by all products that it is a factor of.
+Pieces Instructions::dot_of_bytes(const Pieces& a, const Pieces& b, const Pieces& c) {
+  const ValueId byte = f_.i32(8);
+  Pieces result;
+  for (size_t k = 0; k < a.size(); ++k) {
+    if (relaxed_.dots) {
+      result.push_back(v(Op::i32x4_relaxed_dot_i8x16_i7x16_add_s, b[k], a[k], c[k]));
+      continue;
+    }
+    const ValueId even = v(Op::i32x4_dot_i16x8_s, v(Op::v128_and, a[k], splat_i32(0x00ff00ff)),
+                           v(Op::i16x8_shr_s, v(Op::i16x8_shl, b[k], byte), byte));
+    const ValueId odd =
+        v(Op::i32x4_dot_i16x8_s, v(Op::i16x8_shr_u, a[k], byte), v(Op::i16x8_shr_s, b[k], byte));
+    result.push_back(v(Op::i32x4_add, odd, v(Op::i32x4_add, even, c[k])));
+  }
+  return result;
+}
+
 Pieces Instructions::select(ir::Type type, const Pieces& condition, const Pieces& yes,
                             const Pieces& no) {
   Pieces result;
@@ -456,7 +475,7 @@ Pieces Instructions::select(ir::Type type, const Pieces& condition, const Pieces
     }
     ValueId mask = condition[wide ? k / 2 : k];
     if (wide) mask = v(k % 2 ? Op::i64x2_extend_high_i32x4_s : Op::i64x2_extend_low_i32x4_s, mask);
-    const bool lanes = relaxed_ && !wide;
+    const bool lanes = relaxed_.simd && !wide;
     const Op name = lanes ? Op::i32x4_relaxed_laneselect : Op::v128_bitselect;
     result.push_back(v(name, yes[k], no[k], mask));
   }

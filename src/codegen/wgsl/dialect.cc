@@ -59,6 +59,7 @@ const Dialect dialect = {
     .binary = binary,
     .bitcasts = bitcasts,
     .fma = "fma($0, $1, $2)",
+    .dot = "(dot4I8Packed(bitcast<u32>($0), bitcast<u32>($1)) + $2)",
     .select_scalar = "select($2, $1, $0)",
     .select_vector = "select($2, $1, $0)",
     .select_whole = "select($2, $1, $0)",

@@ -9,6 +9,16 @@
 namespace gossamer::codegen::wgsl {
 namespace {
 
+// Not all browsers have the function: run times take the definition out where the language has it
+// (packed_4x8_integer_dot_product).
+constexpr std::string_view dot_of_bytes = R"(fn dot4I8Packed(a: u32, b: u32) -> i32 {
+  let places = vec4u(24, 16, 8, 0);
+  let x = (vec4i(bitcast<i32>(a)) << places) >> vec4u(24);
+  let y = (vec4i(bitcast<i32>(b)) << places) >> vec4u(24);
+  return dot(x, y);
+}
+)";
+
 // Scalar i of the uniform array of vec4<i32>.
 std::string scalar_at(int i) {
   return cat("s[", i / 4, "].", std::string_view("xyzw").substr(static_cast<size_t>(i % 4), 1));
@@ -47,6 +57,8 @@ Shader print(const text::Compute& raised) {
   const std::string body = writer.statements(program.body, 2);
   const bool has_infinity = (body + writer.functions()).find("inf_bits") != std::string::npos;
   if (has_infinity) head += "var<private> inf_bits = 0x7f800000u;\n";
+
+  if (body.contains("dot4I8Packed(")) head += dot_of_bytes;
 
   std::string entry = cat("@compute @workgroup_size(", program.group_size, ")\nfn main(",
                           "@builtin(workgroup_id) wid: vec3u");

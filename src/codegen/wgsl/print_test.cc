@@ -93,6 +93,25 @@ TEST(PrintWgsl, DynamicRangeNarrowTypesAndFunctions) {
   EXPECT_NE(code.find("is_nan_f(tanh_f(f32((b0[grid] + 200) & 255)))"), code.npos) << code;
 }
 
+// A run time takes the definition out where the language has the function.
+TEST(PrintWgsl, DotsOfBytes) {
+  const auto shader = shader_of(R"(kernel k(a: i32[4], b: i32[16], write c: i32[16]) {
+  grid g in 0..4 {
+    group t in 0..1 {
+      c[ramp(g * 4, 1, 4)] = dot4(x4(a[g]), b[ramp(g * 4, 1, 4)], x4(7i32))
+    }
+  }
+}
+)",
+                                {.dots = true});
+  ASSERT_TRUE(shader) << shader.error().to_string();
+  const std::string_view code = shader->code;
+  EXPECT_NE(code.find("fn dot4I8Packed(a: u32, b: u32) -> i32 {"), code.npos) << code;
+  EXPECT_NE(code.find("vec4i(dot4I8Packed(bitcast<u32>(a_0), bitcast<u32>(b_0.x)) + 7, "),
+            code.npos)
+      << code;
+}
+
 // `a < b, c >` would begin a list of a template.
 TEST(PrintWgsl, ComparisonsAreNoTemplates) {
   const auto shader = shader_of(R"(kernel k(a: i32[8], write c: i32[8]) {

@@ -1,7 +1,7 @@
 import {firstThatWorks, KINDS, openBackend} from './choose.ts';
 import type {Device, Executable, Fallback, PlanSize, Program} from './device.ts';
 import {Home} from './home.ts';
-import {forAdapter, type Manifest, RELAXED} from './manifest.ts';
+import {DOTS, forAdapter, type Manifest, RELAXED} from './manifest.ts';
 import {Model, type ModelExtras} from './model.ts';
 import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
 import type {Pieces} from './pieces.ts';
@@ -94,7 +94,7 @@ function makeProgram(
     const origin = origins.get(at) ?? '';
     return {name, origin, entry, group, buffers, writes, scalars, code: found as string | undefined};
   });
-  const name = device === 1 ? (side ?? '') : files.has(RELAXED) ? RELAXED : 'kernels.wasm';
+  const name = device === 1 ? (side ?? '') : ([DOTS, RELAXED].find((module) => files.has(module)) ?? 'kernels.wasm');
   const module = wasm ? files.get(name)?.take() : undefined;
   return {kernels, module, plan: wasm && device === 0 ? planSize(manifest) : undefined};
 }
@@ -131,7 +131,7 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
     }
     const devices: Device[] = [backend];
     if (side !== undefined) devices.push(await home.side());
-    manifest = forAdapter(manifest, (backend.software ?? false) || (target === 'wasm' && !relaxed));
+    manifest = forAdapter(manifest, (backend.software ?? false) || (target === 'wasm' && !relaxed), backend.exactDots);
     const fallbacks = [
       ...devices.flatMap((device) => device.fallbacks),
       ...sideways(manifest),

@@ -431,11 +431,18 @@ export function parseManifest(text: string, where: string): Manifest {
 
 /** Kernels of wasm packages with relaxed SIMD, where that makes a difference. */
 export const RELAXED = 'kernels.relaxed.wasm';
+/** The same with relaxed SIMD's dot product of bytes, where kernels have any. */
+export const DOTS = 'kernels.dots.wasm';
 
-/** The manifest as it is for one kind of adapter: its launches, the kernels that they call, the files that have these. */
-export function forAdapter(given: Manifest, software: boolean): Manifest {
-  const other = software ? RELAXED : 'kernels.wasm';
-  const manifest = {...given, files: given.files.filter(({name}) => name !== other)};
+/**
+ * The manifest as it is for one kind of adapter: its launches, the kernels that they call, the files that have these.
+ * `dots`: the adapter takes DOTS, if there are any, instead of RELAXED.
+ */
+export function forAdapter(given: Manifest, software: boolean, dots = false): Manifest {
+  const modules = software ? ['kernels.wasm'] : dots ? [DOTS, RELAXED] : [RELAXED];
+  const taken = modules.find((module) => given.files.some(({name}) => name === module));
+  const others = ['kernels.wasm', RELAXED, DOTS].filter((name) => name !== taken);
+  const manifest = {...given, files: given.files.filter(({name}) => !others.includes(name))};
   if (!manifest.run.concat(manifest.init).some(({hardware}) => hardware)) return manifest;
   const numbers = new Map<number, number>();
   const pick = (launch: LaunchEntry): LaunchEntry => {

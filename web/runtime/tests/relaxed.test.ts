@@ -4,10 +4,11 @@ import {setFlagsFromString} from 'node:v8';
 
 import {type FileMap, kernelsWasm, seal, tinyPackage, withFile} from '../../tests/fixtures/tiny.ts';
 import {load, type Model, tensor} from '../src/index.ts';
-import {hasRelaxedSimd} from '../src/wasm/features.ts';
+import {hasRelaxedDots, hasRelaxedSimd} from '../src/wasm/features.ts';
 
 const PLAIN = 'kernels.wasm';
 const RELAXED = 'kernels.relaxed.wasm';
+const DOTS = 'kernels.dots.wasm';
 const feeds = (): Record<string, ReturnType<typeof tensor>> => ({
   x: tensor(new Float32Array([1, 2, 3]), [1, 3]),
   k: tensor(new BigInt64Array([3n, 4n]), [2]),
@@ -79,6 +80,28 @@ test('one that computes wrong with it takes the plain ones', async () => {
   }
 });
 
+test('products of bytes by relaxed SIMD are for engines where they are exact', async () => {
+  setFlagsFromString('--experimental-wasm-relaxed-simd');
+  const {Instance} = WebAssembly;
+  const relaxed = new Instance(new WebAssembly.Module(await probe())).exports['f'] as (...args: number[]) => unknown;
+  const files = await bothKinds();
+  const manifest = JSON.parse(new TextDecoder().decode(files.get('manifest.json'))) as Record<string, unknown>;
+  files.delete('manifest.json');
+  files.set(DOTS, kernelsWasm());
+  const sealed = await seal(manifest, files);
+  // Exact; with sums of two products that saturate; with both sides signed.
+  const engines = [[129547, -130553], [65541, -65529], [-501, 519]];
+  for (const [at, sums] of engines.entries()) {
+    const f = (...args: number[]): unknown => (args.length === 3 ? relaxed(...args) : sums[args[0] === 0x7f7f7f7f ? 0 : 1]);
+    const mine = at === 0 ? DOTS : RELAXED;
+    await withProbe(f, async () => {
+      assert.equal(hasRelaxedDots(), at === 0);
+      await assert.rejects(load(withFile(sealed, mine, undefined), {device: 'wasm'}), new RegExp(mine.replaceAll('.', '\\.')));
+    });
+  }
+  WebAssembly.Instance = Instance;
+});
+
 /** The module that the probe instantiates. */
 function probe(): Promise<Uint8Array<ArrayBuffer>> {
   const {validate} = WebAssembly;
@@ -92,7 +115,7 @@ function probe(): Promise<Uint8Array<ArrayBuffer>> {
   });
 }
 
-async function withProbe(f: (...args: number[]) => number[], body: () => Promise<void>): Promise<void> {
+async function withProbe(f: (...args: number[]) => unknown, body: () => Promise<void>): Promise<void> {
   WebAssembly.Instance = function Fake() {
     return {exports: {f}};
   } as unknown as typeof WebAssembly.Instance;
