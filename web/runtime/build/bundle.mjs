@@ -107,7 +107,7 @@ export async function tightenFolder(folder, line = LINE) {
 /**
  * dist/runtime.js with its lazy chunks, dist/single/runtime.js without any (service workers cannot import later), dist/runtime.iife.js (global `gossamer`) in one piece, dist/tensors/tensors.js, which it
  * fetches when tensors stay on a device, dist/generate/generate.js for generate(), dist/image/image.js, dist/plain/plain.js for feeds without a shape, dist/plain/defaults.js for inputs with a default, dist/rows/rows.js for states that grow in place, dist/shards/shards.js, which keeps files of weights,
- * dist/steps/step_run.js, which follows steps, dist/hash/streamed.js for what is checked in one pass, with xxh3.js for what has no SHA-256 and whole_sha256.js for pages without WebAssembly, dist/runtime_worker.js and dist/profile/profile.js.
+ * dist/steps/step_run.js, which follows steps, dist/hash/streamed.js for what is checked in one pass, with xxh3.js for what has no SHA-256 and whole_sha256.js for pages without WebAssembly, dist/hash/off_thread.js, which hashes large files on a worker, dist/runtime_worker.js and dist/profile/profile.js.
  */
 async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
   rmSync(dist, {recursive: true, force: true});
@@ -121,6 +121,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
       'generate/generate': join(runtimeFolder, 'src/generate/generate.ts'),
       'hash/xxh3': join(runtimeFolder, 'src/hash/xxh3.ts'),
       'hash/streamed': join(runtimeFolder, 'src/hash/streamed.ts'),
+      'hash/off_thread': join(runtimeFolder, 'src/hash/off_thread.ts'),
       'hash/whole_sha256': join(runtimeFolder, 'src/hash/whole_sha256.ts'),
       'plain/defaults': join(runtimeFolder, 'src/plain/defaults.ts'),
       'plain/plain': join(runtimeFolder, 'src/plain/plain.ts'),
@@ -220,7 +221,7 @@ if (process.argv[1] === import.meta.filename) {
   const bytesOf = (names) => gzipBytes(names.map((name) => join(dist, name)));
   const size = bytesOf(parts);
   console.log(`run time: ${(size / 1024).toFixed(1)} KB gzip in ${parts.length} files`);
-  const folders = Object.entries({generate: 8, tensors: 4.25, plain: 2.25, rows: 2, hash: 4.25, image: 6, shards: 1, steps: 2});
+  const folders = Object.entries({generate: 8, tensors: 4.25, plain: 2.25, rows: 2, hash: 4.5, image: 6, shards: 1, steps: 2});
   const besides = folders.map(([name, most]) => [name, most, readdirSync(join(dist, name)).map((file) => `${name}/${file}`)]);
   besides.push(['worker', 4, all.filter(isWorker)]);
   for (const [name, most, files] of besides) {

@@ -1,4 +1,5 @@
 /** A file on its way here. */
+import {discard} from './discard.ts';
 import {Pieces} from './pieces.ts';
 
 /** How a file is read. */
@@ -11,7 +12,7 @@ export interface Reading {
    * Called with each block of BLOCK bytes, the last one of fewer, of a file that has its `expected` size; more are read when the one
    * before has been seen to.
    */
-  readonly filled?: ((block: Uint8Array) => Promise<unknown>) | undefined;
+  readonly filled?: ((block: Uint8Array<ArrayBuffer>) => Promise<unknown>) | undefined;
   /** Blocks belong to `filled`, so the file that is read is empty. */
   readonly passes?: boolean;
   /** Past the HTTP cache. */
@@ -34,7 +35,7 @@ export function until<T>(signal: AbortSignal | undefined, promise: Promise<T>): 
 export const BLOCK = 1 << 22;
 
 /** Reads that much at a time. */
-const PART = 1 << 18;
+const PART = 1 << 20;
 
 type Parts = Pick<ReadableStreamDefaultReader<Uint8Array>, 'read' | 'cancel'>;
 
@@ -58,12 +59,22 @@ function partsOf(stream: ReadableStream<Uint8Array>): Parts {
 /** Chromium drops the stream of a kept file that nothing refers to, and what waits for its end does so for ever. */
 const underWay = new Set<Parts>();
 
+/** Memory of blocks for the next ones, while more are under way: the system takes longer to give a page fresh memory than to fill it. */
+const spare: Uint8Array<ArrayBuffer>[] = [];
+const MOST_SPARE = 4;
+
+/** A block's memory is free. */
+export function release(block: Uint8Array<ArrayBuffer>): void {
+  if (block.length === BLOCK && underWay.size > 0 && spare.length < MOST_SPARE) spare.push(block);
+  else discard(block);
+}
+
 /** What arrives of a file, in blocks. */
 export class Arrival {
   size = 0;
   /** The server compresses it. */
   packed = false;
-  #blocks: Uint8Array[] = [];
+  #blocks: Uint8Array<ArrayBuffer>[] = [];
   #room = 0;
   /** Blocks that are being seen to. */
   readonly #filled: Promise<unknown>[] = [];
@@ -82,9 +93,9 @@ export class Arrival {
     for (let at = 0; at < value.length; ) {
       if (this.#room === 0) {
         this.#room = Math.min(BLOCK, Math.max(expected - this.size, value.length - at));
-        this.#blocks.push(new Uint8Array(this.#room));
+        this.#blocks.push((this.#room === BLOCK && spare.pop()) || new Uint8Array(this.#room));
       }
-      const block = this.#blocks.at(-1) as Uint8Array;
+      const block = this.#blocks.at(-1) as Uint8Array<ArrayBuffer>;
       const part = value.subarray(at, at + this.#room);
       block.set(part, block.length - this.#room);
       at += part.length;
@@ -113,11 +124,12 @@ export class Arrival {
       }
     } finally {
       underWay.delete(reader);
+      if (underWay.size === 0) spare.splice(0).forEach(discard);
       reader.cancel().catch(() => undefined);
     }
   }
 
   get pieces(): Pieces {
-    return new Pieces(this.#reading.passes ? [] : this.#blocks, true, this.size);
+    return new Pieces(this.#blocks, true, this.size);
   }
 }

@@ -1,6 +1,6 @@
 /** A file as the pieces in which it arrives. */
 
-import {discard} from './discard.ts';
+import {release} from './arrival.ts';
 
 interface Piece {
   readonly begin: number;
@@ -9,27 +9,21 @@ interface Piece {
   left: number;
 }
 
-/** A second reader of a file, in order. */
-export interface Copy {
-  /** The next part, which stays as it is until the next call; undefined after the last. Rejects as here() does. */
-  readonly next: () => Promise<Uint8Array | undefined>;
-  /** No more is read. */
-  readonly end: () => void;
-}
-
 /** A file that goes away as it is taken: a large one is never in memory twice. */
 export class Pieces {
   readonly length: number;
-  #kept: Piece[] = [];
+  /** Pieces that are here. */
+  kept: Piece[] = [];
   #own: boolean;
   /** Bytes that are here or were. */
   #size = 0;
   /** Pieces that are here or were. */
   #count = 0;
-  /** Bytes that the copy has read; Infinity: there is none. */
   #copied = Infinity;
-  /** When the copy's reader has all of it. */
+  /** When a second reader has all of it. */
   isCopied: Promise<void> | undefined;
+  /** What more bytes should wait for. */
+  hold: (() => Promise<void>) | undefined;
   #isDisposed = false;
   #failure: {readonly problem: unknown} | undefined;
   #waiting: (() => void)[] = [];
@@ -46,7 +40,7 @@ export class Pieces {
   }
 
   push(bytes: Uint8Array): void {
-    this.#kept.push({begin: this.#size, bytes, left: this.#isDisposed ? 0 : bytes.length});
+    this.kept.push({begin: this.#size, bytes, left: this.#isDisposed ? 0 : bytes.length});
     this.#size += bytes.length;
     ++this.#count;
     this.#settle();
@@ -55,9 +49,9 @@ export class Pieces {
   /** The whole file is this one, which goes. */
   become(other: Pieces): void {
     this.#own = other.#own;
-    this.#kept = [];
+    this.kept = [];
     this.#size = 0;
-    for (const {bytes} of other.#kept) this.push(bytes);
+    for (const {bytes} of other.kept) this.push(bytes);
   }
 
   /** No more comes. */
@@ -80,29 +74,16 @@ export class Pieces {
     return Math.min(this.#size, this.length);
   }
 
-  /** Another reader, to be asked for before anything is taken. What it has not read stays in memory. */
-  copy(most: number): Copy {
-    let at = (this.#copied = 0);
-    const end = (): void => {
-      this.#copied = Infinity;
-      this.#drop();
-    };
-    const next = async (): Promise<Uint8Array | undefined> => {
-      this.#copied = at;
-      this.#drop();
-      if ((await this.here(at + 1)) === at) return void end();
-      const {begin, bytes} = this.#kept.find((piece) => at < piece.begin + piece.bytes.length) as Piece;
-      const part = bytes.subarray(at - begin, Math.min(at - begin + most, this.length - begin));
-      at += part.length;
-      return part;
-    };
-    return {next, end};
+  /** Bytes that a second reader has had; Infinity: there is none. What it has not had stays in memory. To be set before anything is taken. */
+  set copied(count: number) {
+    this.#copied = count;
+    this.#drop();
   }
 
   /** A copy of the first bytes, which can still be taken. */
   peek(count: number): Uint8Array<ArrayBuffer> {
     const first = new Uint8Array(count);
-    for (const {begin, bytes} of this.#kept) if (begin < count) first.set(bytes.subarray(0, count - begin), begin);
+    for (const {begin, bytes} of this.kept) if (begin < count) first.set(bytes.subarray(0, count - begin), begin);
     return first;
   }
 
@@ -119,7 +100,7 @@ export class Pieces {
 
   /** The same without a copy, in parts that are to be read before the next is asked for. */
   *takeParts(begin: number, end: number): Iterable<Uint8Array> {
-    for (const piece of this.#kept.slice()) {
+    for (const piece of this.kept) {
       const from = Math.max(begin - piece.begin, 0);
       const to = Math.min(end - piece.begin, piece.bytes.length);
       if (from >= to) continue;
@@ -132,20 +113,20 @@ export class Pieces {
   /** Whether all parts of a range but the last are words. Pieces that are still to come begin at words of the file. */
   inWords(begin: number, end: number): boolean {
     const isWord = (at: number): boolean => at <= begin || at >= end || (at - begin) % 4 === 0;
-    return this.#kept.every((piece) => isWord(piece.begin)) && (this.#size >= end || begin % 4 === 0);
+    return this.kept.every((piece) => isWord(piece.begin)) && (this.#size >= end || begin % 4 === 0);
   }
 
   /** Lets go of the rest. */
   dispose(): void {
     this.#isDisposed = true;
-    for (const piece of this.#kept) piece.left = 0;
+    for (const piece of this.kept) piece.left = 0;
     this.#drop();
   }
 
   #drop(): void {
-    this.#kept = this.#kept.filter(({begin, bytes, left}) => {
+    this.kept = this.kept.filter(({begin, bytes, left}) => {
       const stays = left > 0 || begin + bytes.length > this.#copied;
-      if (!stays && this.#own) discard(bytes);
+      if (!stays && this.#own) release(bytes as Uint8Array<ArrayBuffer>);
       return stays;
     });
   }

@@ -1,6 +1,5 @@
 /** Where a package's files come from: a folder behind a URL, or memory. */
-import {Arrival, BLOCK, type Reading, until} from './arrival.ts';
-import {discard} from './discard.ts';
+import {Arrival, BLOCK, type Reading, release, until} from './arrival.ts';
 import {openCheck} from './hash/check.ts';
 import type {FileEntry} from './manifest.ts';
 import {Pieces} from './pieces.ts';
@@ -52,7 +51,7 @@ class MemorySource implements Source {
     const bytes = this.#files.get(this.#prefix + name);
     if (!bytes) throw new GossamerError('source', `${this.where}: ${name} is missing`);
     arrived?.(bytes);
-    for (let at = 0; filled && at < bytes.length; at += BLOCK) await filled(bytes.subarray(at, at + BLOCK));
+    for (let at = 0; filled && at < bytes.length; at += BLOCK) await filled(bytes.subarray(at, at + BLOCK) as Uint8Array<ArrayBuffer>);
     return new Pieces([bytes], false);
   }
   folder(name: string): Source {
@@ -200,19 +199,22 @@ async function readOnce(
   arrived: (bytes: number) => void,
   file: Pieces,
 ): Promise<void> {
-  const check = source.made ? undefined : await openCheck(entry);
+  const check = source.made ? undefined : await openCheck(entry, source.cached);
   const passes = source.cached && check?.filled !== undefined;
   const last = Math.ceil(entry.bytes / BLOCK) - 1;
   let count = 0;
   let end: Uint8Array | undefined;
   let before: Promise<unknown> = Promise.resolve();
-  const filled = (block: Uint8Array): Promise<unknown> => {
+  const filled = (block: Uint8Array<ArrayBuffer>): Promise<unknown> => {
     const at = count++;
-    const isRight = check?.filled?.(block);
+    const checked = check?.filled?.(block);
     const handOver = async (): Promise<void> => {
-      if (!(await isRight) || at !== file.count) discard(block);
-      else if (at < last) file.push(block);
-      else end = block;
+      const whole = await checked;
+      if (!whole || at !== file.count) release(whole ?? block);
+      else if (at < last) {
+        file.push(whole);
+        await file.hold?.();
+      } else end = whole;
     };
     return (before = before.then(handOver));
   };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {Pieces} from '../src/pieces.ts';
+import {copyOf} from '../src/shards/copy.ts';
 
 const bytes = (begin: number, end: number): Uint8Array => Uint8Array.from({length: end - begin}, (_, at) => begin + at);
 
@@ -26,10 +27,10 @@ test('parts of a range are words where it begins at a word of each piece', () =>
 test('a file is taken and copied as it arrives, and memory goes when both have a piece', async () => {
   const blocks = [bytes(0, 8), bytes(8, 16), bytes(16, 20)];
   const file = new Pieces([], true, 20);
-  const copy = file.copy(6);
+  const reader = copyOf(file, 6).stream.getReader();
   const next = async (): Promise<number[] | undefined> => {
-    const part = await copy.next();
-    return part && [...part];
+    const {value} = await reader.read();
+    return value && [...value];
   };
   const waiting = file.here(9);
   const [first, second, third] = blocks as [Uint8Array, Uint8Array, Uint8Array];
@@ -54,10 +55,29 @@ test('a file is taken and copied as it arrives, and memory goes when both have a
 test('what waits for a file that does not come is told', async () => {
   const file = new Pieces([], true, 20);
   file.push(bytes(0, 8));
-  const copy = file.copy(8);
-  assert.deepEqual([...((await copy.next()) as Uint8Array)], [...bytes(0, 8)]);
-  const waiting = Promise.allSettled([file.here(), copy.next()]);
+  const reader = copyOf(file, 8).stream.getReader();
+  assert.deepEqual([...((await reader.read()).value as Uint8Array)], [...bytes(0, 8)]);
+  const waiting = Promise.allSettled([file.here(), reader.read()]);
   file.fail(new Error('cut off'));
   assert.deepEqual((await waiting).map(({status}) => status), ['rejected', 'rejected']);
   assert.equal(await file.here(8), 8);
+});
+
+test('more bytes wait until the copy is close enough behind, or ends', async () => {
+  const file = new Pieces([], true, 20);
+  const {stream, end} = copyOf(file, 6, 4);
+  const reader = stream.getReader();
+  await file.hold?.();
+  file.push(bytes(0, 8));
+  const seen: string[] = [];
+  const waiting = file.hold?.().then(() => seen.push('here'));
+  await reader.read();
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.deepEqual(seen, [], 'what was given last is still in memory');
+  await reader.read();
+  await waiting;
+  file.push(bytes(8, 16));
+  const other = file.hold?.();
+  end();
+  await other;
 });

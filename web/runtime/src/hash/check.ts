@@ -1,13 +1,17 @@
 /** Whether a file is the one that its manifest lists. */
 import {BLOCK} from '../arrival.ts';
 import type {FileEntry} from '../manifest.ts';
+import type {Digested} from './digester.ts';
 import {hexOf} from './hex.ts';
 
 export interface Check {
   /** Called with all bytes in order, as they arrive. */
   readonly arrived?: (bytes: Uint8Array) => void;
-  /** Called with each block of BLOCK bytes in order, the last one of fewer; gives whether it is as listed. */
-  readonly filled?: (block: Uint8Array) => Promise<boolean>;
+  /**
+   * Called with each block of BLOCK bytes in order, the last one of fewer. Gives it, in its own memory or, where blocks are passed on,
+   * perhaps in other memory; undefined where it is not as listed.
+   */
+  readonly filled?: (block: Uint8Array<ArrayBuffer>) => Promise<Uint8Array<ArrayBuffer> | undefined>;
   /** At the end: what is wrong, to be read behind the file's name; undefined: nothing is. */
   readonly wrong: () => Promise<string | undefined>;
 }
@@ -15,37 +19,34 @@ export interface Check {
 /** Whether node:crypto is there: Node.js, Deno, Bun. */
 export const hasNodeHash = (): boolean => 'process' in globalThis && 'getBuiltinModule' in process;
 
-/** By the platform's SHA-256, on other threads and four times as fast as any of ours. It takes whole blocks. */
-function checkBlocks({bytes, sha256, pieces}: FileEntry): Check {
+/** Where blocks are passed on, a worker sees to them: copying and asking take as long as all else that a load does on this thread. */
+function checkBlocks({bytes, sha256, pieces}: FileEntry, passes: boolean): Check {
   const wanted = bytes > BLOCK ? pieces : [sha256];
-  const hashes: Promise<string>[] = [];
-  // Of copies: what a platform has had it holds until some collection, whoever discards it.
-  const idle: Uint8Array<ArrayBuffer>[] = [];
-  const filled = async (block: Uint8Array): Promise<boolean> => {
-    const spare = idle.pop();
-    // Of a file that is longer than listed, the last block may be, too.
-    const copy = spare && spare.length >= block.length ? spare : new Uint8Array(block.length);
-    copy.set(block);
-    const hash = crypto.subtle.digest('SHA-256', copy.subarray(0, block.length)).then(hexOf);
-    const at = hashes.push(hash) - 1;
-    const found = await hash;
-    idle.push(copy);
-    return found === wanted[at];
+  const found: Promise<Digested>[] = [];
+  const digest = async (block: Uint8Array<ArrayBuffer>): Promise<Digested> =>
+    bytes > BLOCK
+      ? (await import('./off_thread.ts')).digest(block, passes)
+      : {block, hash: hexOf(await crypto.subtle.digest('SHA-256', block.slice()))}; // The memory may be shared.
+  const filled = async (block: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer> | undefined> => {
+    const digested = digest(block);
+    const at = found.push(digested) - 1;
+    const {block: whole, hash} = await digested;
+    return hash === wanted[at] ? whole : undefined;
   };
   const wrong = async (): Promise<string | undefined> => {
     if (bytes === 0) void filled(new Uint8Array());
-    const found = await Promise.all(hashes);
-    const at = wanted.findIndex((hash, place) => hash !== found[place]);
+    const all = await Promise.all(found);
+    const at = wanted.findIndex((hash, place) => hash !== all[place]?.hash);
     if (at < 0) return undefined;
     const where = bytes > BLOCK ? ` in the ${BLOCK} bytes from ${at * BLOCK} on` : '';
-    return `has hash ${found[at]} instead of ${wanted[at]}${where}`;
+    return `has hash ${all[at]?.hash} instead of ${wanted[at]}${where}`;
   };
   return {filled, wrong};
 }
 
-/** Where the manifest lists blocks and the page is secure, by these; else in one pass, as in Node.js, whose own hash takes streams. */
-export async function openCheck(entry: FileEntry): Promise<Check> {
+/** `passes`: the blocks' memory may change hands. Where the manifest lists blocks and the page is secure, by these; else in one pass, as in Node.js, whose own hash takes streams. */
+export async function openCheck(entry: FileEntry, passes: boolean): Promise<Check> {
   const listed = entry.sha256 && (entry.bytes <= BLOCK || entry.pieces.length > 0);
-  if (listed && !hasNodeHash() && (globalThis as {crypto?: Crypto}).crypto?.subtle) return checkBlocks(entry);
+  if (listed && !hasNodeHash() && (globalThis as {crypto?: Crypto}).crypto?.subtle) return checkBlocks(entry, passes);
   return (await import('./streamed.ts')).checkStream(entry);
 }

@@ -2,13 +2,11 @@
 import {Arrival} from '../arrival.ts';
 import {hexOf} from '../hash/hex.ts';
 import type {FileEntry} from '../manifest.ts';
-import type {Copy, Pieces} from '../pieces.ts';
+import type {Pieces} from '../pieces.ts';
+import {copyOf} from './copy.ts';
 
 /** Where they are kept. */
 const CACHE = 'gossamer-weights';
-
-/** Goes into the cache at a time: of larger parts browsers keep copies until some collection. */
-const PART = 2 ** 20;
 
 /**
  * A key says what the content is, so a file is kept once, wherever it comes from. It is made of all hashes that load() may check: of a
@@ -43,16 +41,6 @@ async function find(cache: Cache, key: string, entry: FileEntry): Promise<Pieces
   return undefined;
 }
 
-/** The file as it arrives: its stream ends where the file is as listed, else it fails, and then the cache keeps nothing. */
-function streamOf({next, end}: Copy): ReadableStream<Uint8Array> {
-  const pull = async (stream: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-    const part = await next();
-    if (part) stream.enqueue(part);
-    else stream.close();
-  };
-  return new ReadableStream({pull, cancel: end}, {highWaterMark: 0});
-}
-
 /**
  * A file of weights from where it is kept, else what `read` gives, which has that SHA-256 and is kept meanwhile. Where the browser
  * gives no more room, nothing more is kept.
@@ -71,7 +59,7 @@ export async function readKept(
     return kept;
   }
   const file = read();
-  const copy = file.copy(PART);
-  file.isCopied = cache.put(key, new Response(streamOf(copy))).catch(() => undefined).finally(copy.end);
+  const {stream, end} = copyOf(file);
+  file.isCopied = cache.put(key, new Response(stream)).catch(() => undefined).finally(end);
   return file;
 }

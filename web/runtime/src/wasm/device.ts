@@ -311,12 +311,12 @@ function beside(shared: boolean, first?: Thread): Place {
   return {limits: engine.limits, engine, first};
 }
 
-async function startWorker(): Promise<Place> {
+/** A worker, without an engine where its memory is `elsewhere`, and what `use` makes of it: both need memory, which may be late. */
+export async function startThread<T>(elsewhere: boolean, use: (first: Thread, limits: MemoryLimits | undefined) => T): Promise<T> {
   for (let left = RETRIES; ; --left) {
     const first = spawn(script);
     try {
-      const limits = (await first.call('start', [hasThreads()])) as MemoryLimits | undefined;
-      return limits ? {limits, first} : beside(true, first);
+      return use(first, (await first.call('start', [elsewhere])) as MemoryLimits | undefined);
     } catch (problem) {
       first.stop();
       const memory = problem instanceof GossamerError && problem.code === 'out-of-memory';
@@ -326,6 +326,9 @@ async function startWorker(): Promise<Place> {
     }
   }
 }
+
+const startWorker = (): Promise<Place> =>
+  startThread(hasThreads(), (first, limits) => (limits ? {limits, first} : beside(true, first)));
 
 /** Throws 'unsupported' when the engine lacks SIMD. `relaxed`: the package has kernels with relaxed SIMD, too. */
 export async function open(asked: number | undefined, relaxed: boolean): Promise<Device> {

@@ -3,6 +3,7 @@
  * script (worker_script.ts).
  */
 import {discard} from '../discard.ts';
+import {type Digested, digester} from '../hash/digester.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {WasmEngine} from './engine.ts';
 import {giveScratch, help, type KernelFunction, type Kernels, Pool, type SharedKernels} from './pool.ts';
@@ -37,6 +38,7 @@ const methods: Record<string, (...args: never[]) => unknown> = {
     pool ??= new Pool(shared.memory, kernels);
     pool.threads = threads;
   },
+  digest: digester(),
   compute: (tables: Table[]) => (pool ?? engine)?.compute(tables),
   write(block: number, data: Uint8Array) {
     engine?.write(block, data);
@@ -68,6 +70,7 @@ async function answer(calls: readonly CallMessage[]): Promise<void> {
       const known = methods[method] ? methods : (engine as unknown as typeof methods);
       const result = await known[method]?.(...(args as never[]));
       if (method === 'read') transfer.push((result as Uint8Array<ArrayBuffer>).buffer);
+      if (method === 'digest') transfer.push((result as Digested).block.buffer);
       replies.push({id, result});
     } catch (problem) {
       const code = problem instanceof GossamerError ? problem.code : undefined;
