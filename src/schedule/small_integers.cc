@@ -69,12 +69,12 @@ Stage* SmallIntegers::maker_of(const ir::BufferNode* buffer) {
 std::optional<SmallIntegers::Range> SmallIntegers::range_of(const Expr& e) {
   const DType dtype = e->type.dtype;
   if (!e->type.is_scalar()) return std::nullopt;
+  if (const auto* load = ir::as<ir::Load>(e); load && !is_wide(dtype)) {
+    const auto known = ranges_.find(load->buffer.get());
+    if (known != ranges_.end()) return known->second;
+  }
   if (dtype == DType::u8) return Range{0, 255};
   if (dtype == DType::i8) return Range{-128, 127};
-  if (const auto* load = ir::as<ir::Load>(e); load && dtype == DType::i16) {
-    const auto known = ranges_.find(load->buffer.get());
-    return known == ranges_.end() ? std::nullopt : known->second;
-  }
   if (!is_wide(dtype)) return std::nullopt;
   if (const auto number = ir::as_int(e)) return checked(*number, *number);
   if (const auto* number = ir::as<ir::FloatImm>(e)) {

@@ -152,6 +152,25 @@ TEST(UseDots, WordsOfSignedBytesAreMadeInTheProductWhereMemoryIsOfWords) {
   EXPECT_FALSE(has(on_webgpu(Product(64, 8)), "dot4"));
 }
 
+// As of weights with a zero point for each column.
+TEST(UseDots, ZeroPointsOfConstantColumnsHaveTheirOwnRange) {
+  for (const int64_t most : {0, 5}) {
+    Product product(64);
+    ops::Stage& stage = *product.program[1].stage();
+    const Buffer zeros = ir::buffer("zeros", DType::i8, {ir::index(16)});
+    const auto* factors = ir::as<ir::Binary>(stage.values[0]);
+    const Expr zero = ir::load(zeros, {stage.axes[1]});
+    stage.values[0] = factors->a * (factors->b - ir::cast(DType::f32, zero));
+    Capabilities capabilities = capabilities_of(TargetKind::wasm);
+    std::unordered_set<const ir::BufferNode*> kept{stage.output.get()};
+    use_dots(product.program, {product.w.get(), zeros.get()}, {{zeros.get(), {0, most}}}, kept,
+             capabilities);
+    std::string text;
+    for (const ops::Entry& entry : product.program) text += ops::print(*entry.stage());
+    EXPECT_EQ(has(text, "dot4"), most == 0) << text;
+  }
+}
+
 TEST(UseDots, ColumnsOfMoreThanEightBitsAreHalves) {
   Product product(64);
   ops::Stage& stage = *product.program[1].stage();

@@ -89,7 +89,7 @@ function integers() {
   const [rows, length, columns] = [7, 67, 35];
   const x = graph.input('x', [rows, length], bytes(Uint8Array, 21, rows * length), ['rows', length]);
   const zero = graph.input('zero', [], Uint8Array.of(131));
-  product('MatMulInteger', x, [bytes(Int8Array, 22, length * columns), [length, columns]], [rows, columns], zero, Int8Array.of(0));
+  product('MatMulInteger', x, [bytes(Int8Array, 22, length * columns), [length, columns]], [rows, columns], zero, new Int8Array(columns));
   const middle = Uint8Array.of(128);
   product('MatMulInteger', x, [bytes(Uint8Array, 23, length * columns), [length, columns]], [rows, columns], graph.constant(Uint8Array.of(255), []), middle);
   const image = graph.input('image', [1, 6, 9, 8], bytes(Uint8Array, 24, 6 * 72));
