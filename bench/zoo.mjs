@@ -1,9 +1,10 @@
-// How fast the zoo's models (tests/zoo) are on the CPU with one thread: open as they are exported, and with all shapes fixed,
-// both against ONNX Runtime. CPU time; the three take turns, run by run.
+// How fast the zoo's models (tests/zoo) are with one thread: open as they are exported, and with all shapes fixed, both against
+// ONNX Runtime. CPU time; the three take turns, run by run.
 //
-//   node bench/zoo.mjs [--only NAME,...] [--set 0] [--cpu haswell] [--seconds 4] [--build FOLDER] [--json FILE]
+//   node bench/zoo.mjs [--target wasm] [--only NAME,...] [--set 0] [--cpu haswell] [--seconds 4] [--build FOLDER] [--json FILE]
 //
-// --set: the test data set that is fed. --seconds: of one model's turns. Outputs are compared with those of ONNX Runtime.
+// --target: cpu against ONNX Runtime for Python, wasm against onnxruntime-web in Node.js. --set: the test data set that is fed.
+// --seconds: of one model's turns. Outputs are compared with those of ONNX Runtime.
 import {execFileSync} from 'node:child_process';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
@@ -17,7 +18,7 @@ import {ms} from './lib/report.mjs';
 import {exportedGraph} from './models/exported.mjs';
 
 const {values: options} = parseArgs({options: {
-  only: {type: 'string'}, set: {type: 'string', default: '0'}, cpu: {type: 'string'}, seconds: {type: 'string', default: '4'},
+  target: {type: 'string', default: 'cpu'}, only: {type: 'string'}, set: {type: 'string', default: '0'}, cpu: {type: 'string'}, seconds: {type: 'string', default: '4'},
   build: {type: 'string', default: path.join(root, 'build')}, json: {type: 'string'},
 }});
 const known = zooModels();
@@ -32,7 +33,19 @@ const python = path.join(root, 'third_party/cache/zoo-environment/bin/python');
 const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-zoo-'));
 process.once('exit', () => rmSync(work, {recursive: true, force: true}));
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
-const serve = buildServe(root, build);
+
+/** By target: the program that runs a package, that which runs a model with ONNX Runtime, both with the arguments before the file, and options of `compile`. */
+const wasmServe = path.join(bench, 'wasm/serve.mjs');
+const TARGETS = {
+  cpu: () => ({own: [buildServe(root, build)], peer: [python, path.join(bench, 'cpu/onnxruntime_serve.py')], flags: options.cpu ? ['--cpu', options.cpu] : []}),
+  wasm: () => ({own: [process.execPath, wasmServe, 'gossamer'], peer: [process.execPath, wasmServe, 'onnxruntime-web'], flags: ['--relaxed-simd']}),
+};
+if (!TARGETS[options.target]) {
+  console.error(`zoo: there is no target ${options.target}; there are ${Object.keys(TARGETS).join(', ')}`);
+  process.exit(2);
+}
+const {own, peer, flags} = TARGETS[options.target]();
+const serve = ([program, ...before], file, graph) => openServed(program, [...before, file, '1'], graph);
 
 /** Opens a party; {problem} where it cannot. */
 async function attempt(name, open) {
@@ -47,16 +60,15 @@ async function attempt(name, open) {
 function openPackage(graph, fixed) {
   const folder = path.join(work, 'package', fixed ? 'fixed' : 'open');
   const shapes = fixed ? graph.inputs.flatMap(({name, shape}) => ['--shape', `${name}=${shape.join(',')}`]) : [];
-  const cpu = options.cpu ? ['--cpu', options.cpu] : [];
   rmSync(folder, {recursive: true, force: true});
-  execFileSync(path.join(build, 'gossamer'), ['compile', graph.source, '--target', 'cpu', '--emit', 'package', '-o', folder, ...cpu, ...shapes], {stdio: ['ignore', 'ignore', 'pipe']});
-  return openServed(serve, [folder, '1'], graph);
+  execFileSync(path.join(build, 'gossamer'), ['compile', graph.source, '--target', options.target, '--emit', 'package', '-o', folder, ...flags, ...shapes], {stdio: ['ignore', 'ignore', 'pipe']});
+  return serve(own, folder, graph);
 }
 
 async function measure(name) {
   const graph = exportedGraph(name, Number(options.set));
   const parties = [
-    await attempt('ort', () => openServed(python, [path.join(bench, 'cpu/onnxruntime_serve.py'), graph.source, '1'], graph)),
+    await attempt('ort', () => serve(peer, graph.source, graph)),
     await attempt('open', () => openPackage(graph, false)),
     await attempt('fixed', () => openPackage(graph, true)),
   ];
@@ -80,8 +92,8 @@ const times = (value) => (value === undefined ? '' : value.toFixed(2));
 /** The columns of ratios: open and fixed against ONNX Runtime, open against fixed. */
 const RATIOS = [({open, ort}) => over(open, ort), ({fixed, ort}) => over(fixed, ort), ({open, fixed}) => over(open, fixed)];
 
-const compiledFor = options.cpu ? ` Packages are compiled for ${options.cpu}; ONNX Runtime uses all that the processor has.` : '';
-console.log(`CPU time of a run in ms, one thread, medians of turns; ${os.cpus()[0].model}.${compiledFor}\n`);
+const compiledFor = options.target === 'cpu' && options.cpu ? ` Packages are compiled for ${options.cpu}; ONNX Runtime uses all that the processor has.` : '';
+console.log(`CPU time of a run in ms, ${options.target}, one thread, medians of turns; ${os.cpus()[0].model}.${compiledFor}\n`);
 console.log('| model | ONNX Runtime | open | all fixed | open / ORT | fixed / ORT | open / fixed | |\n|---|--:|--:|--:|--:|--:|--:|---|');
 const rows = [];
 for (const name of names) {
