@@ -66,17 +66,20 @@ class Reduction {
                               ir::block({update(walk, accumulators_), store_result(totals)})));
       return in_accumulators(ir::block(std::move(steps)));
     }
-    for (const Walk& walk : nest_.walks)
-      steps.push_back(nest_.staged.empty() ? plain_walk(walk) : staged_walk(walk));
+    for (const Walk& walk : nest_.walks) steps.push_back(whole_walk(walk));
     steps.push_back(written_.size() < tile_.size() ? joined_lanes() : write_back(totals));
     return in_accumulators(ir::block(std::move(steps)));
   }
 
  private:
-  Stmt plain_walk(const Walk& walk) {
+  Stmt whole_walk(const Walk& walk) {
     const std::vector<LoopId> loops = nest_.inside(walk);
+    const auto pass = [&](const std::vector<ir::Buffer>& sums) {
+      return nest_.staged.empty() ? in_nest(nest_, coordinates_, loops, update(walk, sums))
+                                  : staged_walk(walk, sums);
+    };
     const int64_t chunk = chunk_of(loops);
-    if (chunk == 0) return in_nest(nest_, coordinates_, loops, update(walk, accumulators_));
+    if (chunk == 0) return pass(accumulators_);
     std::vector<ir::Buffer> parts;
     std::vector<Stmt> clear, add;
     for (const ir::Buffer& all : accumulators_) {
@@ -85,21 +88,26 @@ class Reduction {
       clear.push_back(ir::store(parts.back(), cell_, ir::zero(all->dtype)));
       add.push_back(ir::store(all, cell_, sum));
     }
-    const Stmt whole = in_nest(nest_, coordinates_, loops, update(walk, parts));
+    const auto in_tile = [&](std::vector<Stmt> all) {
+      return in_nest(nest_, coordinates_, tile_, ir::block(std::move(all)));
+    };
+    Stmt made = pass(parts);
+    const auto* steps = ir::as<ir::Block>(made);  // the loop comes last
+    std::vector<Stmt> before = steps ? steps->stmts : std::vector<Stmt>{made};
+    const Stmt whole = before.back();
+    before.pop_back();
     const auto* loop = ir::as<ir::For>(whole);
-    GS_CHECK(loop, "a walk begins with a loop");
+    GS_CHECK(loop, "a walk is a loop");
     const Var number = ir::var("chunk"), within = ir::var(loop->var->name);
     const Expr first = Expr(number) * ir::index(chunk);
     const Stmt body = ir::substitute(loop->body, {{loop->var.get(), first + within}});
     const Expr rest = ir::simplify(ir::min(loop->extent - first, ir::index(chunk)));
-    const auto in_tile = [&](std::vector<Stmt> all) {
-      return in_nest(nest_, coordinates_, tile_, ir::block(std::move(all)));
-    };
-    Stmt made =
+    const Stmt one =
         ir::block({in_tile(std::move(clear)), ir::loop(within, rest, ir::LoopKind::serial, body),
                    in_tile(std::move(add))});
-    made =
-        ir::loop(number, ir::simplify(ceil_div(loop->extent, chunk)), ir::LoopKind::serial, made);
+    before.push_back(
+        ir::loop(number, ir::simplify(ceil_div(loop->extent, chunk)), ir::LoopKind::serial, one));
+    made = ir::block(std::move(before));
     for (const ir::Buffer& part : parts) made = ir::alloc(part, made);
     return made;
   }
@@ -107,20 +115,22 @@ class Reduction {
   // Sums of many floats would lose terms that are small beside them: each `chunk` rounds of the
   // outermost of these loops have sums of their own. 0: there may be no more than one chunk.
   int64_t chunk_of(const std::vector<LoopId>& loops) const {
-    constexpr int64_t terms = 4096, many = 1 << 16;
+    constexpr int64_t terms = 4096, many = 1 << 16, many_of_tiles = 1 << 20;
     const ops::Combiner& combiner = stage_.combiner;
     const bool rounds = combiner.is_sums() && !stage_.in_order && joined_.loop < 0 &&
                         combiner.left[0]->type.dtype == ir::DType::f32;
-    if (!rounds || loops.empty()) return 0;
-    const Loop& first = nest_.loop(loops[0]);
+    const auto outermost = std::ranges::find_if(
+        loops, [&](LoopId id) { return !ir::is_const(nest_.loop(id).extent, 1); });
+    if (!rounds || outermost == loops.end()) return 0;
+    const Loop& first = nest_.loop(*outermost);
     if (!first.reduction || first.partial || first.kind != ir::LoopKind::serial) return 0;
     Expr all = ir::index(1), inner = ir::index(1);
     for (const Expr& extent : stage_.reduce_extents) all = all * extent;
-    for (auto id = loops.begin() + 1; id != loops.end(); ++id)
+    for (auto id = outermost + 1; id != loops.end(); ++id)
       if (nest_.loop(*id).reduction) inner = inner * nest_.loop(*id).extent;
-    const auto known = ir::as_int(ir::simplify(all));
-    // Products over open extents are short: of tokens, keys or channels.
-    if (known ? *known <= many : pattern_of(stage_) == Pattern::contraction) return 0;
+    // Sums of chunks take as many registers as a tile.
+    if (ir::Bounds().of(ir::simplify(all)).high <= (nest_.staged.empty() ? many : many_of_tiles))
+      return 0;
     return std::max<int64_t>(1, terms / std::max<int64_t>(1, ir::estimate(inner)));
   }
 
@@ -352,7 +362,7 @@ class Reduction {
 
   // Each tile is filled in its loop, between two barriers: all have used the last one, all have
   // written this one.
-  Stmt staged_walk(const Walk& walk) {
+  Stmt staged_walk(const Walk& walk, const std::vector<ir::Buffer>& sums) {
     const std::vector<LoopId> loops = nest_.inside(walk);
     const Factors factors = factors_of(stage_);
     const ir::VarMap map = points_map(walk);
@@ -369,7 +379,7 @@ class Reduction {
     }
     Expr term = product_of(factor[0], factor[1], factors.terms);
     if (masked) term = ir::select(mask, term, stage_.combiner.identity[0]);
-    Stmt body = ir::store(accumulators_[0], cell_, sum(ir::load(accumulators_[0], cell_), term));
+    Stmt body = ir::store(sums[0], cell_, sum(ir::load(sums[0], cell_), term));
     auto end = loops.end();
     for (auto at = loops.end(); at != loops.begin();) {
       --at;

@@ -67,6 +67,22 @@ TEST(Tiling, LongSumsHaveChunks) {
   EXPECT_TRUE(has_chunks(ir::dimension("rows", 10)));
   EXPECT_TRUE(has_chunks(index(100'000)));
   EXPECT_FALSE(has_chunks(index(10'000)));
+  EXPECT_FALSE(has_chunks(ir::min(ir::dimension("rows", 10), index(64))));
+}
+
+// Likewise sums of products, also where a workgroup shares tiles of the factors.
+TEST(Tiling, LongProductsHaveChunks) {
+  const auto has_chunks = [](Expr length, const Capabilities& caps) {
+    const Stage stage = product(index(512), std::move(length), index(512));
+    const auto kernel = schedule_default(single_group(stage), caps).kernel;
+    return ir::print(kernel).contains("for chunk");
+  };
+  const Expr open = ir::dimension("length", 1000);
+  for (const Capabilities& caps : {wasm, capabilities_of(TargetKind::webgpu)}) {
+    EXPECT_TRUE(has_chunks(open, caps));
+    EXPECT_FALSE(has_chunks(index(1000), caps));
+    EXPECT_FALSE(has_chunks(ir::min(open, index(1000)), caps));
+  }
 }
 
 // The pieces that invocations take of a column, how many share it, and columns at a time.
