@@ -17,7 +17,7 @@ const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
 const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-generate-'));
 const tally = new Tally();
-const TOKENS = 40;
+const TOKENS = 24;
 const DRAWS = 2000;
 const PENALTIES = {repetitionPenalty: 1.3, presencePenalty: 0.2, frequencyPenalty: 0.1};
 

@@ -25,7 +25,7 @@ const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-hostile-'));
 const words = process.argv.slice(2);
 const SECONDS = 10;
 const BYTES = 2 * 2 ** 30;
-const MUTANTS = 100; // damaged models of our own; fewer next to the shared ones
+const MUTANTS = 60; // damaged models of our own; fewer next to the shared ones
 
 const cache = path.join(build, 'CMakeCache.txt');
 const sanitized = existsSync(cache) && /^GOSSAMER_SANITIZE:\w+=./m.test(readFileSync(cache, 'utf8'));

@@ -106,8 +106,8 @@ export async function tightenFolder(folder, line = LINE) {
 
 /**
  * dist/runtime.js with its lazy chunks, dist/single/runtime.js without any (service workers cannot import later), dist/runtime.iife.js (global `gossamer`) in one piece, dist/tensors/tensors.js, which it
- * fetches when tensors stay on a device, dist/generate/generate.js for generate(), dist/image/image.js, dist/plain/plain.js for feeds without a shape, dist/plain/defaults.js for inputs with a default, dist/rows/rows.js for states that grow in place, dist/shards/shards.js, which keeps files of weights,
- * dist/steps/step_run.js, which follows steps, dist/hash/streamed.js for what is checked in one pass, with xxh3.js for what has no SHA-256 and whole_sha256.js for pages without WebAssembly, dist/hash/off_thread.js, which hashes large files on a worker, dist/runtime_worker.js and dist/profile/profile.js.
+ * fetches when tensors stay on a device, dist/generate/generate.js for generate(), dist/image/image.js, dist/plain/plain.js for feeds without a shape, dist/plain/defaults.js for inputs with a default, dist/rows/rows.js for states that grow in place, dist/dots/dots.js, which looks at the dot product of bytes, dist/shards/shards.js, which keeps files of weights,
+ * dist/steps/step_run.js, which follows steps, dist/hash/streamed.js for what is checked in one pass, with xxh3.js for what has no SHA-256 and whole_sha256.js for pages without WebAssembly, dist/hash/blocks.js, which checks large files on a worker, dist/runtime_worker.js and dist/profile/profile.js.
  */
 async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
   rmSync(dist, {recursive: true, force: true});
@@ -121,10 +121,11 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
       'generate/generate': join(runtimeFolder, 'src/generate/generate.ts'),
       'hash/xxh3': join(runtimeFolder, 'src/hash/xxh3.ts'),
       'hash/streamed': join(runtimeFolder, 'src/hash/streamed.ts'),
-      'hash/off_thread': join(runtimeFolder, 'src/hash/off_thread.ts'),
+      'hash/blocks': join(runtimeFolder, 'src/hash/blocks.ts'),
       'hash/whole_sha256': join(runtimeFolder, 'src/hash/whole_sha256.ts'),
       'plain/defaults': join(runtimeFolder, 'src/plain/defaults.ts'),
       'plain/plain': join(runtimeFolder, 'src/plain/plain.ts'),
+      'dots/dots': join(runtimeFolder, 'src/dots/dots.ts'),
       'rows/rows': join(runtimeFolder, 'src/rows/rows.ts'),
       'shards/shards': join(runtimeFolder, 'src/shards/shards.ts'),
       'steps/step_run': join(runtimeFolder, 'src/steps/step_run.ts'),
@@ -133,7 +134,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     splitting: true,
     // Makes every part reach these, so that they lie in the chunk that all parts share and not in chunks of their own. Tables of types come
     // first: others are made of them when they are imported.
-    inject: ['types', 'shared', 'plan_module', 'extents', 'feeds', 'arrival', 'hash/check', 'hash/wasm', 'home', 'launcher', 'lifetime', 'safetensors', 'storage'].map((name) => join(runtimeFolder, `src/${name}.ts`)),
+    inject: ['types', 'shared', 'plan_module', 'extents', 'feeds', 'arrival', 'blocks', 'discard', 'pieces', 'hash/check', 'hash/wasm', 'home', 'launcher', 'lifetime', 'safetensors', 'storage'].map((name) => join(runtimeFolder, `src/${name}.ts`)),
     chunkNames: 'chunk-[hash]',
     outdir: dist,
     plugins,
@@ -221,7 +222,7 @@ if (process.argv[1] === import.meta.filename) {
   const bytesOf = (names) => gzipBytes(names.map((name) => join(dist, name)));
   const size = bytesOf(parts);
   console.log(`run time: ${(size / 1024).toFixed(1)} KB gzip in ${parts.length} files`);
-  const folders = Object.entries({generate: 8, tensors: 4.25, plain: 2.25, rows: 2, hash: 4.5, image: 6, shards: 1, steps: 2});
+  const folders = Object.entries({generate: 8, tensors: 4.5, dots: 0.5, plain: 2.25, rows: 2, hash: 4.75, image: 6, shards: 1, steps: 2});
   const besides = folders.map(([name, most]) => [name, most, readdirSync(join(dist, name)).map((file) => `${name}/${file}`)]);
   besides.push(['worker', 4, all.filter(isWorker)]);
   for (const [name, most, files] of besides) {

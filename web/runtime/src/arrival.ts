@@ -1,5 +1,5 @@
 /** A file on its way here. */
-import {discard} from './discard.ts';
+import {BLOCK, ended, takeBlock, underWay} from './blocks.ts';
 import {Pieces} from './pieces.ts';
 
 /** How a file is read. */
@@ -28,12 +28,6 @@ export function until<T>(signal: AbortSignal | undefined, promise: Promise<T>): 
   });
 }
 
-/**
- * Of this size, memory goes back to the system when it is freed; allocators keep smaller pieces. Manifests list the SHA-256 of
- * each (`pieces`).
- */
-export const BLOCK = 1 << 22;
-
 /** Reads that much at a time. */
 const PART = 1 << 20;
 
@@ -54,19 +48,6 @@ function partsOf(stream: ReadableStream<Uint8Array>): Parts {
     return result;
   };
   return {read, cancel: (reason) => reader.cancel(reason)};
-}
-
-/** Chromium drops the stream of a kept file that nothing refers to, and what waits for its end does so for ever. */
-const underWay = new Set<Parts>();
-
-/** Memory of blocks for the next ones, while more are under way: the system takes longer to give a page fresh memory than to fill it. */
-const spare: Uint8Array<ArrayBuffer>[] = [];
-const MOST_SPARE = 4;
-
-/** A block's memory is free. */
-export function release(block: Uint8Array<ArrayBuffer>): void {
-  if (block.length === BLOCK && underWay.size > 0 && spare.length < MOST_SPARE) spare.push(block);
-  else discard(block);
 }
 
 /** What arrives of a file, in blocks. */
@@ -93,7 +74,7 @@ export class Arrival {
     for (let at = 0; at < value.length; ) {
       if (this.#room === 0) {
         this.#room = Math.min(BLOCK, Math.max(expected - this.size, value.length - at));
-        this.#blocks.push((this.#room === BLOCK && spare.pop()) || new Uint8Array(this.#room));
+        this.#blocks.push(takeBlock(this.#room));
       }
       const block = this.#blocks.at(-1) as Uint8Array<ArrayBuffer>;
       const part = value.subarray(at, at + this.#room);
@@ -123,8 +104,7 @@ export class Arrival {
         while (this.#filled.length > 1) await this.#filled.shift();
       }
     } finally {
-      underWay.delete(reader);
-      if (underWay.size === 0) spare.splice(0).forEach(discard);
+      ended(reader);
       reader.cancel().catch(() => undefined);
     }
   }

@@ -78,8 +78,6 @@ export interface Device {
   readonly adapter: string;
   /** Whether a GPU is software that acts as one; on wasm, whether the package or the engine has no relaxed SIMD. */
   readonly software?: boolean;
-  /** wasm: whether relaxed SIMD's dot product of unsigned and signed bytes is exact. */
-  readonly exactDots?: boolean;
   /** How many threads compute; 1 on GPUs. */
   readonly threads: number;
   readonly fallbacks: readonly Fallback[];

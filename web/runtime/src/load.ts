@@ -1,7 +1,7 @@
 import {firstThatWorks, KINDS, openBackend} from './choose.ts';
 import type {Device, Executable, Fallback, PlanSize, Program} from './device.ts';
 import {Home} from './home.ts';
-import {DOTS, forAdapter, type Manifest, RELAXED} from './manifest.ts';
+import {DOTS, forAdapter, type Manifest, MODULE, RELAXED} from './manifest.ts';
 import {Model, type ModelExtras} from './model.ts';
 import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
 import type {Pieces} from './pieces.ts';
@@ -94,9 +94,8 @@ function makeProgram(
     const origin = origins.get(at) ?? '';
     return {name, origin, entry, group, buffers, writes, scalars, code: found as string | undefined};
   });
-  const name = device === 1 ? (side ?? '') : ([DOTS, RELAXED].find((module) => files.has(module)) ?? 'kernels.wasm');
-  const module = wasm ? files.get(name)?.take() : undefined;
-  return {kernels, module, plan: wasm && device === 0 ? planSize(manifest) : undefined};
+  const [, module] = [...files].find(([file]) => (device === 1 ? file === side : MODULE.test(file))) ?? [];
+  return {kernels, module: wasm ? module?.take() : undefined, plan: wasm && device === 0 ? planSize(manifest) : undefined};
 }
 
 const planSize = ({planValues: values, planSegments: segments, dims}: Manifest): PlanSize | undefined =>
@@ -131,7 +130,8 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
     }
     const devices: Device[] = [backend];
     if (side !== undefined) devices.push(await home.side());
-    manifest = forAdapter(manifest, (backend.software ?? false) || (target === 'wasm' && !relaxed), backend.exactDots);
+    const dots = listed.some(({name}) => name === DOTS) && (await import('./dots/dots.ts')).hasRelaxedDots();
+    manifest = forAdapter(manifest, (backend.software ?? false) || (target === 'wasm' && !relaxed), dots);
     const fallbacks = [
       ...devices.flatMap((device) => device.fallbacks),
       ...sideways(manifest),

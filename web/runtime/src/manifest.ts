@@ -1,5 +1,5 @@
 /** manifest.json, as docs/specs/package.md has it, checked once so that nothing else has to. */
-import {BLOCK} from './arrival.ts';
+import {BLOCK} from './blocks.ts';
 import {ANY, Fields, type Num} from './fields.ts';
 import {type Port, valuePorts} from './ports.ts';
 import {readSteps, type Step} from './steps.ts';
@@ -433,16 +433,16 @@ export function parseManifest(text: string, where: string): Manifest {
 export const RELAXED = 'kernels.relaxed.wasm';
 /** The same with relaxed SIMD's dot product of bytes, where kernels have any. */
 export const DOTS = 'kernels.dots.wasm';
+/** Names of all of these. */
+export const MODULE = /^kernels\..*wasm$/;
 
 /**
  * The manifest as it is for one kind of adapter: its launches, the kernels that they call, the files that have these.
- * `dots`: the adapter takes DOTS, if there are any, instead of RELAXED.
+ * `dots`: it takes DOTS, which are there, instead of RELAXED.
  */
-export function forAdapter(given: Manifest, software: boolean, dots = false): Manifest {
-  const modules = software ? ['kernels.wasm'] : dots ? [DOTS, RELAXED] : [RELAXED];
-  const taken = modules.find((module) => given.files.some(({name}) => name === module));
-  const others = ['kernels.wasm', RELAXED, DOTS].filter((name) => name !== taken);
-  const manifest = {...given, files: given.files.filter(({name}) => !others.includes(name))};
+export function forAdapter(given: Manifest, software: boolean, dots: boolean): Manifest {
+  const taken = software ? 'kernels.wasm' : dots ? DOTS : RELAXED;
+  const manifest = {...given, files: given.files.filter(({name}) => name === taken || !MODULE.test(name))};
   if (!manifest.run.concat(manifest.init).some(({hardware}) => hardware)) return manifest;
   const numbers = new Map<number, number>();
   const pick = (launch: LaunchEntry): LaunchEntry => {

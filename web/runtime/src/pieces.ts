@@ -1,6 +1,6 @@
 /** A file as the pieces in which it arrives. */
 
-import {release} from './arrival.ts';
+import {release} from './blocks.ts';
 
 interface Piece {
   readonly begin: number;

@@ -1,5 +1,6 @@
 /** Where a package's files come from: a folder behind a URL, or memory. */
-import {Arrival, BLOCK, type Reading, release, until} from './arrival.ts';
+import {Arrival, type Reading, until} from './arrival.ts';
+import {BLOCK} from './blocks.ts';
 import {openCheck} from './hash/check.ts';
 import type {FileEntry} from './manifest.ts';
 import {Pieces} from './pieces.ts';
@@ -210,11 +211,12 @@ async function readOnce(
     const checked = check?.filled?.(block);
     const handOver = async (): Promise<void> => {
       const whole = await checked;
-      if (!whole || at !== file.count) release(whole ?? block);
-      else if (at < last) {
+      if (!whole || at !== file.count) return;
+      if (at === last) end = whole;
+      else {
         file.push(whole);
         await file.hold?.();
-      } else end = whole;
+      }
     };
     return (before = before.then(handOver));
   };

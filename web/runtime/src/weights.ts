@@ -72,14 +72,12 @@ export class WeightFiles {
   async close(name: string): Promise<void> {
     const {file, bytes} = (await this.#here.get(name)) ?? {};
     file?.dispose();
-    const leave = (): void => {
+    // What the cache has not read is still in memory.
+    void Promise.resolve(file?.isCopied).then(() => {
       if (!this.#here.delete(name)) return;
       if (!this.#opened.delete(name)) this.#bytes -= bytes ?? 0;
       this.#ahead();
-    };
-    // What the cache has not read is still in memory.
-    if (file?.isCopied) void file.isCopied.then(leave);
-    else leave();
+    });
     await file?.here();
   }
 

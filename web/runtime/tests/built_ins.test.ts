@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {withBuiltIns} from '../src/webgpu/pipelines.ts';
+import {withBuiltIns} from '../src/dots/dots.ts';
 
 const OWN = 'fn dot4I8Packed(a: u32, b: u32) -> i32 {\n  return dot(x, y);\n}\n';
 const USE = 'fn main() {\n  s = dot4I8Packed(a, b) + s;\n}\n';

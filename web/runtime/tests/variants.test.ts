@@ -15,10 +15,10 @@ const manifest = {
 
 test('an adapter gets its launches and the kernels that they call', () => {
   const names = ({kernels}: Manifest): string[] => kernels.map(({name}) => name);
-  const software = forAdapter(manifest, true);
+  const software = forAdapter(manifest, true, false);
   assert.deepEqual(names(software), ['pack', 'small']);
   assert.deepEqual(software.run.map(({kernel, range}) => [kernel, range]), [[1, 8], [1, 8]]);
-  const hardware = forAdapter(manifest, false);
+  const hardware = forAdapter(manifest, false, false);
   assert.deepEqual(names(hardware), ['pack', 'tiles', 'small']);
   assert.deepEqual(hardware.run.map(({kernel, range}) => [kernel, range]), [[1, 2], [2, 8]]);
   assert.deepEqual(hardware.run[0]?.scalars, [3]);
@@ -28,5 +28,5 @@ test('an adapter gets its launches and the kernels that they call', () => {
 
 test('a manifest without variants stays as it is', () => {
   const plain = {...manifest, run: [launch(1)]};
-  assert.deepEqual(forAdapter(plain, false), plain);
+  assert.deepEqual(forAdapter(plain, false, false), plain);
 });

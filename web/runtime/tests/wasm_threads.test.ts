@@ -117,10 +117,10 @@ for (const count of [1, 3]) {
 
 const DIED = /^a worker of the model stopped: it exited with code 1; load the model again$/;
 
-test('a helper that ends with a part of a launch is an error, 60 times', async (context) => {
+test('a helper that ends with a part of a launch is an error, 20 times', async (context) => {
   watchWorkers(context, 'if (Math.random() < 0.3) process.exit(1); exports.slow(begin, end, args);');
   const files = await slowPackage();
-  for (let turn = 0; turn < 60; ++turn) {
+  for (let turn = 0; turn < 20; ++turn) {
     using model = await load(files, {threads: 3});
     await assert.rejects(async () => {
       for (let run = 0; run < 200; ++run) await check(model);
@@ -129,11 +129,11 @@ test('a helper that ends with a part of a launch is an error, 60 times', async (
   }
 });
 
-test('a helper that is ended at any time is an error, 60 times', async (context) => {
+test('a helper that is ended at any time is an error, 20 times', async (context) => {
   pretendPage(context);
   const started = watchWorkers(context);
   const files = await slowPackage();
-  for (let turn = 0; turn < 60; ++turn) {
+  for (let turn = 0; turn < 20; ++turn) {
     using model = await load(files, {threads: 3});
     await check(model);
     const runs = [check(model), check(model), check(model)];
@@ -147,11 +147,11 @@ test('a helper that is ended at any time is an error, 60 times', async (context)
   }
 });
 
-test('a worker that computes and ends in the middle of a run is an error, 60 times', async (context) => {
+test('a worker that computes and ends in the middle of a run is an error, 20 times', async (context) => {
   pretendPage(context);
   const started = watchWorkers(context);
   const files = await slowPackage();
-  for (let turn = 0; turn < 60; ++turn) {
+  for (let turn = 0; turn < 20; ++turn) {
     using model = await load(files, {threads: turn % 2 ? 2 : 1});
     await model.run(feeds);
     const run = model.run(feeds);

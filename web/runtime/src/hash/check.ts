@@ -1,7 +1,6 @@
 /** Whether a file is the one that its manifest lists. */
-import {BLOCK} from '../arrival.ts';
+import {BLOCK} from '../blocks.ts';
 import type {FileEntry} from '../manifest.ts';
-import type {Digested} from './digester.ts';
 import {hexOf} from './hex.ts';
 
 export interface Check {
@@ -17,36 +16,28 @@ export interface Check {
 }
 
 /** Whether node:crypto is there: Node.js, Deno, Bun. */
-export const hasNodeHash = (): boolean => 'process' in globalThis && 'getBuiltinModule' in process;
+export const hasNodeHash = (): boolean => !!(globalThis as {process?: Partial<NodeJS.Process>}).process?.getBuiltinModule;
 
-/** Where blocks are passed on, a worker sees to them: copying and asking take as long as all else that a load does on this thread. */
-function checkBlocks({bytes, sha256, pieces}: FileEntry, passes: boolean): Check {
-  const wanted = bytes > BLOCK ? pieces : [sha256];
-  const found: Promise<Digested>[] = [];
-  const digest = async (block: Uint8Array<ArrayBuffer>): Promise<Digested> =>
-    bytes > BLOCK
-      ? (await import('./off_thread.ts')).digest(block, passes)
-      : {block, hash: hexOf(await crypto.subtle.digest('SHA-256', block.slice()))}; // The memory may be shared.
-  const filled = async (block: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer> | undefined> => {
-    const digested = digest(block);
-    const at = found.push(digested) - 1;
-    const {block: whole, hash} = await digested;
-    return hash === wanted[at] ? whole : undefined;
-  };
-  const wrong = async (): Promise<string | undefined> => {
-    if (bytes === 0) void filled(new Uint8Array());
-    const all = await Promise.all(found);
-    const at = wanted.findIndex((hash, place) => hash !== all[place]?.hash);
-    if (at < 0) return undefined;
-    const where = bytes > BLOCK ? ` in the ${BLOCK} bytes from ${at * BLOCK} on` : '';
-    return `has hash ${all[at]?.hash} instead of ${wanted[at]}${where}`;
-  };
-  return {filled, wrong};
-}
-
-/** `passes`: the blocks' memory may change hands. Where the manifest lists blocks and the page is secure, by these; else in one pass, as in Node.js, whose own hash takes streams. */
+/** `passes`: the blocks' memory may change hands. By the platform's SHA-256 where the manifest lists that of blocks and the page is secure; else in one pass, as in Node.js, whose own hash takes streams. */
 export async function openCheck(entry: FileEntry, passes: boolean): Promise<Check> {
-  const listed = entry.sha256 && (entry.bytes <= BLOCK || entry.pieces.length > 0);
-  if (listed && !hasNodeHash() && (globalThis as {crypto?: Crypto}).crypto?.subtle) return checkBlocks(entry, passes);
-  return (await import('./streamed.ts')).checkStream(entry);
+  const {sha256, bytes, pieces} = entry;
+  if (!sha256 || bytes === 0 || (bytes > BLOCK && pieces.length === 0) || hasNodeHash() || !(globalThis as {crypto?: Crypto}).crypto?.subtle) {
+    return (await import('./streamed.ts')).checkStream(entry);
+  }
+  if (bytes > BLOCK) {
+    // No download waits for this.
+    const check = import('./blocks.ts').then(({checkBlocks}) => checkBlocks(entry, passes));
+    return {filled: (block) => check.then(({filled}) => filled(block)), wrong: () => check.then(({wrong}) => wrong())};
+  }
+  let hash: Promise<string> | undefined;
+  return {
+    filled: async (block) => {
+      hash = crypto.subtle.digest('SHA-256', block.slice()).then(hexOf); // The memory may be shared.
+      return (await hash) === sha256 ? block : undefined;
+    },
+    wrong: async () => {
+      const found = await hash;
+      return found === sha256 ? undefined : `has hash ${found} instead of ${sha256}`;
+    },
+  };
 }

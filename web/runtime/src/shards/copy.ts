@@ -1,5 +1,5 @@
 /** A second reader of a file that arrives. */
-import {BLOCK} from '../arrival.ts';
+import {BLOCK} from '../blocks.ts';
 import type {Pieces} from '../pieces.ts';
 
 /** Is read at a time: of larger parts browsers keep copies until some collection. */

@@ -7,14 +7,23 @@ import {type DType, GossamerError} from '../types.ts';
 /** At rest at least; else as much as is in use. */
 const KEPT_BYTES = 64 * 2 ** 20;
 
-/** So many alike at rest are looked at, at most. */
-const LOOKS = 64;
-
 let made = 0;
+
+/** Where a block is, or belongs, in a list whose last block is the oldest. */
+function placeOf(blocks: readonly Block[], {id}: Block): number {
+  let [low, high] = [0, blocks.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((blocks[middle] as Block).id > id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
 
 export class Blocks implements BlockPool {
   readonly #device: Device;
-  readonly #alike = new Map<string, Set<Block>>();
+  /** At rest, the oldest last. */
+  readonly #alike = new Map<string, Block[]>();
   /** In the order in which they came. */
   readonly #resting = new Set<Block>();
   #restingBytes = 0;
@@ -35,12 +44,7 @@ export class Blocks implements BlockPool {
     const room = 'bytes' in extent ? {bytes: classOf(extent.bytes)} : extent;
     const key = 'bytes' in room ? `${room.bytes}` : `${room.width} ${room.height} ${room.layers} ${storage}`;
     // The oldest, so that a loop comes to take the same ones again and again, in whatever order it gives them back.
-    let oldest: Block | undefined;
-    let looks = LOOKS;
-    for (const block of this.#alike.get(key) ?? []) {
-      if (!oldest || block.id < oldest.id) oldest = block;
-      if (!--looks) break;
-    }
+    const oldest = this.#alike.get(key)?.at(-1);
     return oldest ? this.claim(oldest) : this.#make(room, storage, name, key);
   }
 
@@ -64,7 +68,8 @@ export class Blocks implements BlockPool {
   claim(block: Block): Block {
     const size = sizeOf(block.buffer.extent);
     this.#resting.delete(block);
-    this.#alike.get(block.key as string)?.delete(block);
+    const alike = this.#alike.get(block.key as string) ?? [];
+    alike.splice(placeOf(alike, block), 1);
     this.#restingBytes -= size;
     this.bytes += size;
     block.users = 1;
@@ -79,8 +84,9 @@ export class Blocks implements BlockPool {
       block.buffer.dispose();
       return;
     }
-    const alike = this.#alike.get(block.key) ?? new Set();
-    this.#alike.set(block.key, alike.add(block));
+    const alike = this.#alike.get(block.key) ?? [];
+    alike.splice(placeOf(alike, block), 0, block);
+    this.#alike.set(block.key, alike);
     this.#resting.add(block);
     this.#restingBytes += size;
     this.#shrink(Math.max(KEPT_BYTES, this.bytes));
@@ -92,7 +98,7 @@ export class Blocks implements BlockPool {
       this.claim(block);
       block.users = -1; // no recording may find it at rest
       this.bytes -= sizeOf(block.buffer.extent);
-      if (this.#alike.get(block.key as string)?.size === 0) this.#alike.delete(block.key as string);
+      if (this.#alike.get(block.key as string)?.length === 0) this.#alike.delete(block.key as string);
       block.buffer.dispose();
     }
   }

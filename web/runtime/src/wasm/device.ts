@@ -18,7 +18,7 @@ import type {
 import {Lifetime} from '../lifetime.ts';
 import {about, disposed, type DType, GossamerError, messageOf} from '../types.ts';
 import {type Loaded, WasmEngine} from './engine.ts';
-import {hasRelaxedDots, hasRelaxedSimd, hasSimd, hasThreads, isAllowed} from './features.ts';
+import {hasRelaxedSimd, hasSimd, hasThreads, isAllowed} from './features.ts';
 import {type MemoryLimits, withMemoryLimits} from './memory_import.ts';
 import {announceLoss, callAway, type SharedKernels} from './pool.ts';
 import {DONE_OF, HEAD, type Table, tableOf} from './table.ts';
@@ -200,10 +200,6 @@ export class WasmDevice implements Device {
     this.software = !adapter.includes('relaxed');
     this.adapter = adapter;
     this.queue = new WasmQueue(this.#remote);
-  }
-
-  get exactDots(): boolean {
-    return !this.software && hasRelaxedDots();
   }
 
   lacking(needs: readonly string[]): string | undefined {

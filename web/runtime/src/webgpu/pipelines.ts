@@ -44,15 +44,10 @@ async function explain(module: GPUShaderModule, problem: unknown): Promise<strin
 const keyOf = ({entry, buffers, writes, scalars, code}: Kernel): string =>
   `${entry} ${buffers} ${writes} ${scalars > 0}\n${code}`;
 
-/** A kernel's own dot product of bytes, which hides the language's, is for browsers whose language has none. */
-export function withBuiltIns(code: string): string {
-  const {navigator} = globalThis as {navigator?: {gpu?: Partial<GPU>}};
-  const has = navigator?.gpu?.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product') ?? false;
-  return has ? code.replace(/^fn dot4I8Packed[^}]*}\n/m, '') : code;
-}
-
 /** Throws 'unsupported' or 'kernel' with the driver's first complaint. */
 async function build(gpu: Gpu, kernel: Kernel): Promise<Pipeline> {
+  let {code = ''} = kernel;
+  if (code.includes('dot4I8')) code = (await import('../dots/dots.ts')).withBuiltIns(code);
   const device = alive(gpu);
   const label = kernelName(kernel.name, kernel.origin);
   refuseTooLarge(device, kernel, label);
@@ -60,7 +55,7 @@ async function build(gpu: Gpu, kernel: Kernel): Promise<Pipeline> {
   const layout = device.createPipelineLayout({bindGroupLayouts: [group]});
   // A module's errors are reported by the pipeline; without a scope they would also reach the page.
   device.pushErrorScope('validation');
-  const module = device.createShaderModule({code: withBuiltIns(kernel.code ?? ''), label});
+  const module = device.createShaderModule({code, label});
   device.popErrorScope().catch(() => undefined);
   try {
     const compute = {module, entryPoint: kernel.entry};

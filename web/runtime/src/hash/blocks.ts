@@ -1,9 +1,12 @@
-/** The SHA-256 of blocks on a thread of its own, which ends when nothing more is asked of it. */
+/** Checks large files by the SHA-256 of their blocks, on a thread of its own: copying and asking take as long as all else that a load does. A bundle of its own. */
+import {BLOCK} from '../blocks.ts';
 import {discard} from '../discard.ts';
+import type {FileEntry} from '../manifest.ts';
 import type {Thread} from '../wasm/thread.ts';
 import {type Digested, digester} from './digester.ts';
+import type {Check} from './check.ts';
 
-/** It ends after so many ms without a question. */
+/** The thread ends after so many ms without a question. */
 const IDLE_MS = 1000;
 
 let thread: Promise<Thread> | undefined;
@@ -23,7 +26,7 @@ async function stop(): Promise<void> {
 }
 
 /** `passes`: the block may come back in other memory. On this thread where a page may have no other. Rejects where one ends that has the block. */
-export async function digest(given: Uint8Array<ArrayBuffer>, passes: boolean): Promise<Digested> {
+async function digest(given: Uint8Array<ArrayBuffer>, passes: boolean): Promise<Digested> {
   const block = passes ? given : given.slice();
   clearTimeout(idle);
   ++asked;
@@ -39,4 +42,20 @@ export async function digest(given: Uint8Array<ArrayBuffer>, passes: boolean): P
   } finally {
     if (--asked === 0) idle = setTimeout(() => void stop().catch(() => undefined), IDLE_MS);
   }
+}
+
+export function checkBlocks({pieces}: FileEntry, passes: boolean): Required<Pick<Check, 'filled' | 'wrong'>> {
+  const found: Promise<Digested>[] = [];
+  const filled: Required<Check>['filled'] = async (block) => {
+    const digested = digest(block, passes);
+    const at = found.push(digested) - 1;
+    const {block: whole, hash} = await digested;
+    return hash === pieces[at] ? whole : undefined;
+  };
+  const wrong = async (): Promise<string | undefined> => {
+    const all = await Promise.all(found);
+    const at = pieces.findIndex((hash, place) => hash !== all[place]?.hash);
+    return at < 0 ? undefined : `has hash ${all[at]?.hash} instead of ${pieces[at]} in the ${BLOCK} bytes from ${at * BLOCK} on`;
+  };
+  return {filled, wrong};
 }
