@@ -41,7 +41,7 @@ const TARGETS = {
   wasm: () => ({own: [process.execPath, wasmServe, 'gossamer'], peer: [process.execPath, wasmServe, 'onnxruntime-web'], flags: ['--relaxed-simd']}),
 };
 if (!TARGETS[options.target]) {
-  console.error(`zoo: there is no target ${options.target}; there are ${Object.keys(TARGETS).join(', ')}`);
+  console.error(`zoo: unknown target ${options.target}; use one of ${Object.keys(TARGETS).join(', ')}`);
   process.exit(2);
 }
 const {own, peer, flags} = TARGETS[options.target]();

@@ -37,36 +37,39 @@ std::optional<std::pair<float, float>> of(const Instance& instance,
   return std::pair(values[0].f32, values[1].f32);
 }
 
+// What `judge` says of function "f" of a module; false if the engine cannot run it.
+template <typename Judge>
+bool passes(const Library& api, std::span<const uint8_t> bytes, ValueKind kind, size_t arguments,
+            size_t results, const Judge& judge) {
+  const auto module = CompiledModule::compile(api, std::as_bytes(bytes));
+  if (!module) return false;
+  const auto instance = Instance::make(api, module->get(), nullptr);
+  if (!instance) return false;
+  const auto function = instance->function("f", kind, arguments, results);
+  return function && judge(*instance, *function);
+}
+
 }  // namespace
 
 bool has_relaxed_simd(const Library& api) {
-  const auto module = CompiledModule::compile(api, std::as_bytes(std::span(probe)));
-  if (!module) return false;
-  const auto instance = Instance::make(api, module->get(), nullptr);
-  if (!instance) return false;
-  const auto function = instance->function("f", kind_f32, 3, 2);
-  if (!function) return false;
-  const float a = 1 + 0x1p-12f;  // its square needs 25 bits
-  const auto whole = of(*instance, *function, 3, 5, 7),
-             rounded = of(*instance, *function, a, a, -1);
-  return whole && rounded && *whole == std::pair(22.0f, -8.0f) &&
-         std::abs(double{rounded->first} - double{a} * a + 1) < 1e-7;
+  return passes(api, probe, kind_f32, 3, 2, [](const auto& instance, const auto& function) {
+    const float a = 1 + 0x1p-12f;  // its square needs 25 bits
+    const auto whole = of(instance, function, 3, 5, 7), rounded = of(instance, function, a, a, -1);
+    return whole && rounded && *whole == std::pair(22.0f, -8.0f) &&
+           std::abs(double{rounded->first} - double{a} * a + 1) < 1e-7;
+  });
 }
 
 bool has_relaxed_dots(const Library& api) {
-  const auto module = CompiledModule::compile(api, std::as_bytes(std::span(probe_of_dots)));
-  if (!module) return false;
-  const auto instance = Instance::make(api, module->get(), nullptr);
-  if (!instance) return false;
-  const auto function = instance->function("f", kind_i32, 2, 1);
-  if (!function) return false;
-  const auto gives = [&](uint32_t bytes, int32_t sum) {
-    RawValue values[2];
-    values[0].i32 = static_cast<int32_t>(bytes);
-    values[1].i32 = -1;
-    return instance->call(*function, values) && values[0].i32 == sum;
-  };
-  return gives(0x7f7f7f7f, 7 + 4 * 127 * 255) && gives(0x80808080, 7 - 4 * 128 * 255);
+  return passes(api, probe_of_dots, kind_i32, 2, 1, [](const auto& instance, const auto& function) {
+    const auto gives = [&](uint32_t bytes, int32_t sum) {
+      RawValue values[2];
+      values[0].i32 = static_cast<int32_t>(bytes);
+      values[1].i32 = -1;
+      return instance.call(function, values) && values[0].i32 == sum;
+    };
+    return gives(0x7f7f7f7f, 7 + 4 * 127 * 255) && gives(0x80808080, 7 - 4 * 128 * 255);
+  });
 }
 
 }  // namespace gossamer::runtime::wasm

@@ -59,7 +59,7 @@ Capabilities for_registers(Capabilities caps, int bits, int registers);
 // Code for machines that are not known when it is made: small vectors and tiles, as of numbers one
 // by one.
 Capabilities for_any_machine(Capabilities caps);
-// Whether a workgroup can share tiles of so many bytes. The error says how many it can.
+// Fails if tiles of this size exceed what a workgroup can share. The error states the limit.
 Result<> check_group_bytes(int64_t bytes, const Capabilities& caps);
 // Limits of the GPU targets that have a name: "mobile" is what every phone of recent years has
 // (4096-texel textures, 8 storage buffers of 128 MiB, groups of 256), "es31" what OpenGL ES 3.1

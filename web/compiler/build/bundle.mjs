@@ -15,7 +15,7 @@ export const compilerWasm =
 
 /**
  * The optimized module, next to the linker's; made when that is newer. -O1 takes half the time of -O2, and the module is as
- * fast and 2 % smaller after gzip; without the parameters that nobody reads, half a per cent more.
+ * fast and 2 % smaller after gzip. Removing unused parameters saves another 0.5 %.
  */
 async function optimized(linked) {
   const made = linked.replace(/\.wasm$/, '.opt.wasm');

@@ -2,8 +2,8 @@
 import {discard} from './discard.ts';
 
 /**
- * Of this size, memory goes back to the system when it is freed; allocators keep smaller pieces. Manifests list the SHA-256 of
- * each (`pieces`).
+ * Bytes of a block. Allocators return memory of this size to the system when it is freed; they keep smaller pieces. Manifests
+ * list the SHA-256 of each block (`pieces`).
  */
 export const BLOCK = 1 << 22;
 

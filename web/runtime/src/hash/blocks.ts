@@ -6,7 +6,7 @@ import type {Thread} from '../wasm/thread.ts';
 import {type Digested, digester} from './digester.ts';
 import type {Check} from './check.ts';
 
-/** The thread ends after so many ms without a question. */
+/** The thread ends when it is idle for this time, in ms. */
 const IDLE_MS = 1000;
 
 let thread: Promise<Thread> | undefined;

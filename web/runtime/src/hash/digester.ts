@@ -11,7 +11,7 @@ export function digester(): (block: Uint8Array<ArrayBuffer>) => Promise<Digested
   const idle: Uint8Array<ArrayBuffer>[] = [];
   return async (block) => {
     const spare = idle.pop();
-    // Of a file that is longer than listed, the last block may be, too.
+    // The last block of a file that is longer than listed may exceed the others.
     const copy = spare && spare.length >= block.length ? spare : new Uint8Array(block.length);
     copy.set(block);
     const hash = hexOf(await crypto.subtle.digest('SHA-256', copy.subarray(0, block.length)));
