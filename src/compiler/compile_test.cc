@@ -371,6 +371,30 @@ TEST(Compile, IntermediateTensorsCanBeOutputs) {
   EXPECT_EQ(count(left, "\"name\":\"y\""), 1u);
 }
 
+// More scores than kernels can count are none where one walk computes and forgets them.
+TEST(Compile, WalksHaveNoIndexIntoTheirScores) {
+  const auto made = [](const std::string& length, const std::string& target, bool whole = true) {
+    std::vector<onnx::Message> nodes{node("MatMul", {"q", "k"}, {"s"})};
+    if (whole) {
+      nodes.push_back(node("Softmax", {"s"}, {"p"}));
+      nodes.push_back(node("MatMul", {"p", "v"}, {"y"}));
+    }
+    return manifest_of(model({{value("q", {"16", length, "32"}), value("k", {"16", "32", length}),
+                               value("v", {"16", length, "32"})},
+                              nodes,
+                              {value(whole ? "y" : "s", {})}}),
+                       target);
+  };
+  const std::string refused = "more than this target can count", of = "tensor \\\"s\\\" of";
+  for (const char* target : {"webgpu", "wasm", "opencl"}) {
+    EXPECT_EQ(count(made("12288", target), refused), 0u) << target;
+    EXPECT_EQ(count(made("12288", target, false), refused), 1u) << target;
+    EXPECT_EQ(count(made("n", target), of), 0u) << target;
+    EXPECT_EQ(count(made("n", target, false), of), 1u) << target;
+  }
+  EXPECT_EQ(count(made("12288", "webgl"), refused), 1u);
+}
+
 TEST(Compile, UnknownTargetsAreErrors) {
   Options options;
   options.target = "vax";

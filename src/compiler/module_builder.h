@@ -79,6 +79,7 @@ class ModuleBuilder {
   Memory memory() const;
   // An error that names the node whose tensor the target cannot hold.
   Result<> check_memory() const;
+  Result<> add_checks(std::span<const schedule::Launched> launched);
   void add_inputs();
   void add_outputs();
   ir::DType storage_of(const ir::BufferNode& buffer) const;

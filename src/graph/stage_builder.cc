@@ -118,7 +118,8 @@ void StageBuilder::add_constant(const ir::Buffer& buffer, ConstantSource source)
 }
 
 // Dimensions of inputs are known before a run; other variables when their step has run.
-void StageBuilder::add_check(Expr condition, std::string message, Expr elements) {
+void StageBuilder::add_check(Expr condition, std::string message, Expr elements,
+                             std::string counted) {
   const auto is_dimension = [&](const ir::VarNode* var) {
     return std::ranges::any_of(graph_.dims, [&](const Dim& dim) { return dim.var.get() == var; });
   };
@@ -129,8 +130,10 @@ void StageBuilder::add_check(Expr condition, std::string message, Expr elements)
   });
   const auto same = [&](const auto& other) { return ir::equal(other.condition, condition); };
   if (early) {
-    if (std::ranges::any_of(graph_.checks, same)) return;
-    graph_.checks.push_back({std::move(condition), std::move(message), std::move(elements)});
+    const auto known = [&](const Check& check) { return same(check) && check.counted == counted; };
+    if (std::ranges::any_of(graph_.checks, known)) return;
+    graph_.checks.push_back(
+        {std::move(condition), std::move(message), std::move(elements), std::move(counted)});
   } else if (std::ranges::none_of(checked_, same)) {
     append(ops::check_step(std::move(condition), std::move(message), std::move(elements)));
   }

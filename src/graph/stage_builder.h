@@ -34,8 +34,8 @@ class StageBuilder {
   // One whose buffer is there, called as that is.
   void add_constant(const ir::Buffer& buffer, ConstantSource source);
   // Before the run, where `condition` has no variables but dimensions of inputs; else a step. None
-  // where the same is checked by then. `elements`: Check::elements.
-  void add_check(Expr condition, std::string message, Expr elements = {});
+  // where the same is checked by then. `elements`, `counted`: as of Check.
+  void add_check(Expr condition, std::string message, Expr elements = {}, std::string counted = {});
   // The same within branches: the condition must hold only if they are taken.
   void add_branch_check(Expr condition, std::string message);
   // The value, by a step that is the next entry, as a variable; one that is there already, if a

@@ -33,7 +33,8 @@ struct StageConstant {
 struct Check {
   ir::Expr condition;
   std::string message;
-  ir::Expr elements = {};  // where the condition is `elements <= most`: of what `message` names
+  ir::Expr elements = {};    // where the condition is `elements <= most`: of what `message` names
+  std::string counted = {};  // the name of that tensor
 };
 
 struct StageGraph {
