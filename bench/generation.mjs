@@ -2,9 +2,11 @@
 // the last row of the logits is read, tokens, calls a token, and the GPU's time by kernel.
 //
 //   node bench/generation.mjs --package FOLDER --model FOLDER [--prompts 16,64,256,1024] [--tokens 32] [--chained 256] [--again 3] [--rows 1024]
-//       [--rounds 1] [--no-cache] [--profile 1024] [--parties gossamer,onnxruntime] [--peers node_modules] [--browser-path PATH] [--browser-args "..."] [--out FILE]
+//       [--rounds 1] [--no-cache] [--profile 1024] [--parties gossamer,onnxruntime] [--without chromium-experimental]
+//       [--peers node_modules] [--browser-path PATH] [--browser-args "..."] [--out FILE]
 //
 // --package: of `gossamer compile --target webgpu --state`, with --generate for chained tokens; --model: a folder with model.onnx, and model.onnx_data where weights are outside.
+// --without: features of the adapter that neither party sees, by the beginnings of their names; by default those that browsers have behind flags alone.
 import {existsSync, writeFileSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {parseArgs} from 'node:util';
@@ -22,6 +24,7 @@ const {values: given} = parseArgs({args: commandWords(), options: {
   rounds: {type: 'string', default: '1'},
   profile: {type: 'string'}, // lengths of prompts
   parties: {type: 'string', default: 'gossamer,onnxruntime'},
+  without: {type: 'string', default: 'chromium-experimental'}, // 'none': all features are there
   runtime: {type: 'string', default: join(root, 'web/runtime/dist')},
   peers: {type: 'string', default: join(bench, 'node_modules')},
   'no-cache': {type: 'boolean'}, // do not keep weights in the browser's cache
@@ -37,7 +40,7 @@ async function turn(name) {
   const result = new Promise((resolve) => (ended = resolve));
   const job = {
     party: name, packages: 'package', model: 'model', external: existsSync(join(given.model, 'model.onnx_data')), rows: Number(given.rows), cache: given['no-cache'] ? false : undefined,
-    prompts: numbers(given.prompts), tokens: Number(given.tokens), chained: Number(given.chained), again: Number(given.again), profile: numbers(given.profile),
+    prompts: numbers(given.prompts), tokens: Number(given.tokens), chained: Number(given.chained), again: Number(given.again), profile: numbers(given.profile), without: given.without.split(','),
   };
   const server = await serve(folders, {
     '/job': async () => job,

@@ -1,5 +1,5 @@
 // Generates text with a language model on one party, by the job that the server gives, and posts the times (bench/generation.mjs).
-import {calls, counted, launchesOf, memory} from './gpu_watch.mjs';
+import {calls, counted, hideFeatures, launchesOf, memory} from './gpu_watch.mjs';
 
 const post = (path, body) => fetch(path, {method: 'POST', body: JSON.stringify(body)}).then((answer) => answer.json());
 const median = (times) => times.toSorted((a, b) => a - b)[times.length >> 1];
@@ -174,6 +174,7 @@ async function measure(job, party) {
 }
 
 const job = await post('/job', {});
+hideFeatures(job.without);
 try {
   const party = await (job.party === 'onnxruntime' ? openOnnxRuntime : openGossamer)(job);
   await post('/progress', {party: job.party, load_ms: party.load_ms, phases: party.phases});

@@ -60,6 +60,16 @@ export async function counted(work) {
   return Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, count - before[name]]));
 }
 
+/** Adapters have no feature any more whose name begins so. */
+export function hideFeatures(beginnings) {
+  const {get} = Object.getOwnPropertyDescriptor(GPUAdapter.prototype, 'features');
+  Object.defineProperty(GPUAdapter.prototype, 'features', {
+    get() {
+      return new Set([...get.call(this)].filter((name) => !beginnings.some((beginning) => name.startsWith(beginning))));
+    },
+  });
+}
+
 /** Launches that one set of timestamps holds. */
 const MOST = 2048;
 
