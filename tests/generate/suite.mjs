@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {startBrowser} from '../../tools/demo/browser.mjs';
-import {asked, serve} from '../npm/forms.mjs';
+import {opened, serve} from '../npm/forms.mjs';
 import {llama} from '../state/llama.mjs';
 import {Tally} from '../tally.mjs';
 import {draws, ends, loop, penalised, SAMPLED, textOf} from './use.mjs';
@@ -93,7 +93,9 @@ globalThis.asks = told(async (model, {tokens}) => {
 const server = await serve(work, work, {also: {lib}});
 const browser = await startBrowser();
 try {
-  const ask = (name, more) => asked(browser, `${server.address}app/`, name, more);
+  // One tab: software compiles the kernels of a model for ten seconds.
+  const tab = await opened(browser, `${server.address}app/`, 'asks');
+  const ask = (name, more) => tab.call(name, more);
   const check = async (what, options, wanted, device = 'webgpu') => {
     const text = await ask('text', {device, options: {maxTokens: wanted.length, ...options}});
     tally.record(`${what} on ${device}`, text.error ?? same(text, wanted));

@@ -45,13 +45,19 @@ export function trouble({values, error, refused, fallbacks = []}, expected) {
   return values.length === expected.length && worst < 1e-4 ? undefined : `gives ${values}`;
 }
 
+/** A tab with a page that has a function `name`. */
+export async function opened(browser, address, name) {
+  const tab = await browser.newPage();
+  await tab.goto(address);
+  // Not waitFor, which evaluates texts in the page.
+  for (let left = 1200; left > 0 && !(await tab.evaluate(`"${name}" in globalThis`)); --left) await new Promise((resolve) => setTimeout(resolve, 100));
+  return tab;
+}
+
 /** What a page's function `name` answers, in a tab of its own. */
 export async function asked(browser, address, name, options) {
-  const tab = await browser.newPage();
+  const tab = await opened(browser, address, name);
   try {
-    await tab.goto(address);
-    // Not waitFor, which evaluates texts in the page.
-    for (let left = 1200; left > 0 && !(await tab.evaluate(`"${name}" in globalThis`)); --left) await new Promise((resolve) => setTimeout(resolve, 100));
     return await tab.call(name, options);
   } finally {
     await tab.close();

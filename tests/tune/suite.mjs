@@ -1,6 +1,6 @@
 // gossamer tune: searches that end, go on, survive what candidates and people do to them, and whose records are right.
 //
-//   node tests/tune/suite.mjs
+//   node tests/tune/suite.mjs [layouts | searches]     one of its parts: layouts are compared by whole runs, so it runs alone
 import {spawn, spawnSync} from 'node:child_process';
 import {appendFileSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
@@ -340,16 +340,19 @@ function mistakes(file) {
   check('no such model', status === 1 && stderr.includes('missing.onnx'), stderr);
 }
 
-const file = writeModel();
-mistakes(file);
-await fleet(file);
-searches(file);
-layouts();
-algorithms();
-nearest(file);
-await interrupted(file);
-rightAnswers();
-onGpus(file);
-inBrowsers(file);
+const [part] = process.argv.slice(2);
+if (part !== 'searches') layouts();
+if (part !== 'layouts') {
+  const file = writeModel();
+  mistakes(file);
+  await fleet(file);
+  searches(file);
+  algorithms();
+  nearest(file);
+  await interrupted(file);
+  rightAnswers();
+  onGpus(file);
+  inBrowsers(file);
+}
 rmSync(work, {recursive: true, force: true});
 tally.end();

@@ -32,7 +32,7 @@ async function busyFrameRate(example: Example): Promise<number> {
     window.busy_ = Array.from({length: navigator.hardwareConcurrency}, () => new Worker(script));
   }`);
   await watchFrames(example);
-  await new Promise((resolve) => setTimeout(resolve, 3000));
+  await new Promise((resolve) => setTimeout(resolve, 1500));
   const rate = await frameRate(example);
   await example.page.evaluate('window.busy_.forEach((worker) => worker.terminate())');
   return rate;
@@ -41,7 +41,7 @@ async function busyFrameRate(example: Example): Promise<number> {
 for (const [device, target] of [['cpu', 'wasm'], ['webgpu', 'webgpu'], ['webgl', 'webgl']] as const) {
   test(`a model is tuned on ${target}, and stays so`, {skip}, () =>
     withExample('tune', async ({open}) => {
-      const query = `device=${device}&seconds=8&model=${MODEL}`;
+      const query = `device=${device}&seconds=4&model=${MODEL}`;
       const example = await open(query);
       await example.reach('ready');
       const busy = await busyFrameRate(example);
