@@ -143,6 +143,7 @@ Result<> Model::State::feed_state(std::vector<TensorView>& feeds) {
     const std::string where = cat("state \"", port.name, "\"");
     if (state.shape) {
       state.fed = *state.shape;
+      if (!on_device) GS_TRY(fetch_state(state));
       feed.bytes = state.host.bytes;
       GS_TRY(check_kind(port, {feed.dtype, state.fed, {}}, where));
       continue;
@@ -167,6 +168,13 @@ Result<> Model::State::feed_state(std::vector<TensorView>& feeds) {
     feed.bytes = state.zeros;
   }
   for (const Kept& state : kept.all) feeds[state.input].shape = state.fed;
+  return {};
+}
+
+Result<> Model::State::fetch_state(Kept& state) {
+  if (!state.there) return {};
+  GS_ASSIGN(state.host, state.there->read());
+  state.there.reset();
   return {};
 }
 
@@ -241,8 +249,9 @@ Result<HostTensor> Model::State::rows_of(const Kept& state) {
   return rows;
 }
 
-Result<std::optional<HostTensor>> Model::State::read_state(const Kept& state) {
+Result<std::optional<HostTensor>> Model::State::read_state(Kept& state) {
   if (!state.shape) return std::nullopt;
+  GS_TRY(fetch_state(state));
   if (state.room == 0) return state.host;
   GS_ASSIGN(HostTensor rows, rows_of(state));
   return rows;
@@ -252,6 +261,7 @@ void Model::State::take_state(std::vector<HostTensor> left) {
   for (size_t at = 0; at < kept.all.size(); ++at) {
     kept.all[at].shape = left[at].shape;
     kept.all[at].host = std::move(left[at]);
+    kept.all[at].there.reset();
   }
 }
 
@@ -271,6 +281,7 @@ Result<> Model::write_state(const std::string& name, const TensorView& value) {
   Kept& state = state_->kept.all[at];
   state.shape.emplace(value.shape.begin(), value.shape.end());
   state.host = {value.dtype, *state.shape, {value.bytes.begin(), value.bytes.end()}};
+  state.there.reset();
   state.room = 0;
   return {};
 }
@@ -280,8 +291,25 @@ void Model::reset_state() {
   for (Kept& state : state_->kept.all) {
     state.shape = std::nullopt;
     state.host = {};
+    state.there.reset();
     state.room = 0;
   }
+}
+
+void Model::shorten_state(int64_t rows) {
+  const std::lock_guard lock(state_->turn);
+  for (Kept& state : state_->kept.all)
+    if (state.room > 0 && state.shape) {
+      int64_t& has = (*state.shape)[static_cast<size_t>(state.axis)];
+      has = std::min(has, rows);
+    }
+}
+
+std::vector<std::string> Model::fixed_state() const {
+  std::vector<std::string> names;
+  for (size_t at = 0; at < state_->kept.all.size(); ++at)
+    if (state_->kept.all[at].dim < 0) names.push_back(state_->kept.ports[at].name);
+  return names;
 }
 
 Result<int64_t> Model::state_capacity(const std::string& name) const {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "runtime/device_tensor.h"
 #include "runtime/model.h"
 #include "runtime/tensor.h"
 
@@ -19,6 +20,8 @@ struct Kept {
   std::optional<std::vector<int64_t>> shape;
   int64_t room = 0;  // of its slot, in rows; 0: it lies on the host
   HostTensor host;
+  // Where a run on the device left a state that does not grow in place; `host` is empty then.
+  std::optional<DeviceTensor> there;
   // What the run under way begins with.
   std::vector<int64_t> fed;
   std::vector<std::byte> zeros;

@@ -100,8 +100,8 @@ class Model {
   // The same with tensors of the device (runtime/device_tensor.h): feeds are used where they lie,
   // outputs stay there, in memory that is the pool's when nobody has it any more, as do feeds from
   // the host with `keep_feeds`. What the device does not have comes by the host. Errors as of
-  // run(), and those of the device possibly only when something is read; a model with state or
-  // strings has no such runs.
+  // run(), and those of the device possibly only when something is read; a model with strings has
+  // no such runs. State stays on the device.
   Result<DeviceResults> run_on_device(std::span<const DeviceFeed> feeds,
                                       const std::shared_ptr<BufferPool>& pool,
                                       bool keep_feeds = false);
@@ -118,8 +118,18 @@ class Model {
   // Errors: another type or shape.
   Result<> write_state(const std::string& name, const TensorView& value);
   void reset_state();  // back to the beginning, all of it
+  // States that grow in place have at most so many rows from here on: the first ones.
+  void shorten_state(int64_t rows);
+  // States that do not grow in place, which cannot be shortened.
+  std::vector<std::string> fixed_state() const;
   // Rows that there is memory for before more has to be made; 0 for one that is no rows.
   Result<int64_t> state_capacity(const std::string& name) const;
+
+  // A generation holds the model from claim(), which fails while another one does, to release().
+  bool claim();
+  void release();
+  // Whether runs go on after a call returns, so that it pays to send several.
+  bool runs_ahead() const;
 
  private:
   struct State;

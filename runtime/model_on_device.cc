@@ -132,56 +132,101 @@ Result<DeviceTensor> Model::State::leave(const package::Port& port, const Output
   return made;
 }
 
+// Nothing of the state changes before all outputs are there.
+Result<std::vector<DeviceTensor>> Model::State::leave_outputs(
+    const Sized& sizes, const std::shared_ptr<BufferPool>& pool) {
+  std::vector<DeviceTensor> given;
+  std::vector<DeviceTensor> left(kept.all.size());
+  for (size_t at = 0; at < outputs.size(); ++at) {
+    const package::Port& port = module().outputs[at];
+    const Kept* const state = kept.of_output(at);
+    if (!state) {
+      GS_ASSIGN(DeviceTensor output, leave(port, sites->outputs[at], sizes, pool));
+      given.push_back(std::move(output));
+      continue;
+    }
+    DeviceTensor& to = left[static_cast<size_t>(state - kept.all.data())];
+    GS_ASSIGN(to.shape, shape_of(port, sizes));
+    if (state->dim >= 0 || std::ranges::find(to.shape, 0) != to.shape.end()) continue;
+    GS_ASSIGN(to, leave(port, sites->outputs[at], sizes, pool));
+  }
+  for (size_t at = 0; at < left.size(); ++at) {
+    Kept& state = kept.all[at];
+    state.shape = left[at].shape;
+    state.there.reset();
+    if (state.dim >= 0) continue;
+    state.host = std::move(left[at].host);
+    state.host.dtype = inputs[state.input].dtype;
+    state.host.shape = *state.shape;
+    if (left[at].memory) state.there = std::move(left[at]);
+  }
+  return given;
+}
+
 Result<DeviceResults> Model::State::run_on_device(std::span<const DeviceFeed> given,
                                                   const std::shared_ptr<BufferPool>& pool,
                                                   bool keep_feeds) {
-  if (!kept.all.empty()) return fail("a model with state has no runs on the device");
-  if (signature.inputs.size() != inputs.size() || signature.outputs.size() != outputs.size())
+  const size_t wanted = inputs.size() - kept.all.size();
+  if (signature.inputs.size() != wanted ||
+      signature.outputs.size() + kept.all.size() != outputs.size())
     return fail("a model with strings has no runs on the device");
-  if (given.size() != inputs.size())
-    return fail(cat("the model has ", inputs.size(), " inputs, ", given.size(), " are given"));
+  if (given.size() != wanted)
+    return fail(cat("the model has ", wanted, " inputs, ", given.size(), " are given"));
   if (!sites) sites = find_sites();
   pool->age();
   DeviceResults results;
-  results.feeds.resize(inputs.size());
+  results.feeds.resize(wanted);
   {
     OnDevice run(*this, *pool);
-    std::vector<TensorView> feeds;
+    std::vector<TensorView> feeds(inputs.size());
     std::vector<HostTensor> fetched(inputs.size());  // what lies on another device, or otherwise
+    // Without those of the state, in the order of `given`.
+    std::vector<size_t> mine;
     for (size_t at = 0; at < inputs.size(); ++at) {
-      const std::string where = cat("input \"", inputs[at].name, "\"");
-      const auto& [slot, direct, written] = sites->inputs[at];
-      const DeviceTensor* const there = given[at].there;
+      feeds[at].dtype = inputs[at].dtype;
+      if (!kept.of_input(at)) mine.push_back(at);
+    }
+    const auto fits = [&](size_t at, const DeviceTensor& there) {
       const ir::DType storage =
           module().tensors[static_cast<size_t>(module().inputs[at].tensor)].storage;
-      if (!there) {
-        feeds.push_back(given[at].view);
-        GS_TRY(check_feed(inputs[at], feeds.back(), where));
-      } else if (direct && there->memory && there->storage == storage &&
-                 there->memory->kind() == form_of(slot)) {
-        feeds.push_back({there->dtype, there->shape, {}});
+      return sites->inputs[at].direct && there.memory && there.storage == storage &&
+             there.memory->kind() == form_of(sites->inputs[at].slot);
+    };
+    for (size_t next = 0; next < mine.size(); ++next) {
+      const size_t at = mine[next];
+      const std::string where = cat("input \"", inputs[at].name, "\"");
+      const DeviceTensor* const there = given[next].there;
+      if (there && fits(at, *there)) {
+        feeds[at] = {there->dtype, there->shape, {}};
         run.feeds[at].there = there;
-        GS_TRY(check_kind(inputs[at], feeds.back(), where));
-      } else {
+        GS_TRY(check_kind(inputs[at], feeds[at], where));
+        continue;
+      }
+      if (there) {
         GS_ASSIGN(fetched[at], there->read());
-        feeds.push_back(view_of(fetched[at]));
-        GS_TRY(check_feed(inputs[at], feeds.back(), where));
       }
+      feeds[at] = there ? view_of(fetched[at]) : given[next].view;
+      GS_TRY(check_feed(inputs[at], feeds[at], where));
     }
+    for (Kept& state : kept.all) {
+      if (!state.there) continue;
+      if (fits(state.input, *state.there))
+        run.feeds[state.input].there = &*state.there;
+      else
+        GS_TRY(fetch_state(state));
+    }
+    GS_TRY(feed_state(feeds));
     GS_TRY(run_fed(feeds, [&](const Sized& sizes) -> Result<> {
-      for (size_t at = 0; at < outputs.size(); ++at) {
-        GS_ASSIGN(DeviceTensor output,
-                  leave(module().outputs[at], sites->outputs[at], sizes, pool));
-        results.outputs.push_back(std::move(output));
-      }
+      GS_ASSIGN(results.outputs, leave_outputs(sizes, pool));
       return {};
     }));
-    for (size_t at = 0; keep_feeds && at < inputs.size(); ++at) {
+    for (size_t next = 0; keep_feeds && next < mine.size(); ++next) {
+      const size_t at = mine[next];
       const auto& [slot, direct, written] = sites->inputs[at];
-      if (given[at].there || !direct || written || !slots[slot]) continue;
+      if (given[next].there || !direct || written || !slots[slot]) continue;
       const ir::DType storage =
           module().tensors[static_cast<size_t>(module().inputs[at].tensor)].storage;
-      results.feeds[at] =
+      results.feeds[next] =
           DeviceTensor{feeds[at].dtype,
                        {feeds[at].shape.begin(), feeds[at].shape.end()},
                        storage,
@@ -210,6 +255,14 @@ Result<DeviceResults> Model::run_on_device(std::span<const DeviceFeed> feeds,
   if (!results) pool->clear();
   state_->last_run_ms = milliseconds_since(begin);
   return results;
+}
+
+bool Model::claim() { return !state_->generates.exchange(true); }
+void Model::release() { state_->generates = false; }
+
+bool Model::runs_ahead() const {
+  const std::string_view name = state_->device->name();
+  return name != "cpu" && name != "wasm";
 }
 
 }  // namespace gossamer::runtime

@@ -1,6 +1,7 @@
 // What a loaded model holds, and the steps of loading and running it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <map>
@@ -41,6 +42,7 @@ struct Model::State {
   double load_ms = 0, last_run_ms = 0;
   // Of the last run, one a launch: the latest range, how often.
   std::vector<int64_t> launch_ranges, launch_times;
+  std::atomic<bool> generates = false;
   mutable std::mutex turn;
 
   const package::Module& module() const { return package.manifest.module; }
@@ -151,7 +153,9 @@ struct Model::State {
   Result<> fill_state(Kept& state, int64_t room, std::shared_ptr<Buffer> memory);
   // Rows as they lie among others, without gaps.
   Result<HostTensor> rows_of(const Kept& state);
-  Result<std::optional<HostTensor>> read_state(const Kept& state);
+  Result<std::optional<HostTensor>> read_state(Kept& state);
+  // To the host, where a run on the device left it there.
+  Result<> fetch_state(Kept& state);
   // What a run leaves, one a state; of rows that lie in place the shape alone.
   void take_state(std::vector<HostTensor> left);
 
@@ -189,6 +193,9 @@ struct Model::State {
   BufferPool::Kind form_of(size_t slot) const;
   // Memory that nobody has any more; null: there is none of that size.
   std::shared_ptr<Buffer> take_free(size_t slot, size_t bytes);
+  // Outputs of users, and the state.
+  Result<std::vector<DeviceTensor>> leave_outputs(const Sized& sizes,
+                                                  const std::shared_ptr<BufferPool>& pool);
   // Puts memory of feeds where the package has slots for it.
   void place_feeds(const Sized& sizes);
   // Whether the input's elements came from the device: they are in its slot now.

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 
 #include "gossamer/element_types.h"
 #include "gossamer/export.h"
+#include "gossamer/generate.hpp"
 #include "gossamer/profile.hpp"
 
 namespace gossamer {
@@ -182,6 +184,59 @@ class GOSSAMER_API ModelState {
   State* state_ = nullptr;
 };
 
+// The tokens that follow a prompt: what Model::generate gives. The model must stay until it is
+// destroyed. Destroying it ends the text: Model::state() is then that of the prompt and the tokens
+// that were given, but for the last one where no run was fed with it.
+//
+//   for (const auto& token : generation) {
+//     if (!token) return report(token.error());
+//     show(tokenizer.decode(token->id));
+//   }
+class GOSSAMER_API Generation {
+ public:
+  Generation(Generation&&) noexcept;
+  Generation& operator=(Generation&&) noexcept;
+  ~Generation();
+  // Nothing at the end, and after an error. Errors: a prompt or a text that is longer than the
+  // model's context, a device that is lost; tokens that were given before remain valid.
+  std::expected<std::optional<Token>, Error> next();
+  // How it ended: by a stop token, by `max_tokens`, or not yet (also: by an error).
+  GenerationEnd how() const;
+
+  // For range-based loops, once: an error is the last value.
+  class Iterator {
+   public:
+    using value_type = std::expected<Token, Error>;
+    using difference_type = std::ptrdiff_t;
+    explicit Iterator(Generation& from) : from_(&from) { ++*this; }
+    const value_type& operator*() const { return *now_; }
+    const value_type* operator->() const { return &*now_; }
+    Iterator& operator++() {
+      auto next = from_->next();
+      now_.reset();
+      if (!next)
+        now_.emplace(std::unexpect, std::move(next.error()));
+      else if (*next)
+        now_.emplace(**std::move(next));
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return !now_; }
+
+   private:
+    Generation* from_;
+    std::optional<value_type> now_;
+  };
+  Iterator begin() { return Iterator(*this); }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  struct State;
+  explicit Generation(std::unique_ptr<State> state);
+  friend class Model;
+  std::unique_ptr<State> state_;
+};
+
 class GOSSAMER_API Model {
  public:
   Model(Model&&) noexcept;
@@ -197,6 +252,14 @@ class GOSSAMER_API Model {
   // type or shape.
   std::expected<std::map<std::string, Tensor>, Error> run(
       const std::map<std::string, Tensor>& inputs);
+  // The tokens that follow a prompt, of a language model that was compiled with `state` and
+  // `generate` (CompileOptions) and loaded with its state by name; the state begins empty. `feeds`:
+  // inputs that it does not know, which are other than tokens, mask and positions. Errors: a
+  // package that does not choose tokens, an empty prompt, a token outside of the vocabulary, an
+  // option out of its range, another generation of this model that has not ended.
+  std::expected<Generation, Error> generate(std::span<const int64_t> prompt,
+                                            const GenerateOptions& options = {},
+                                            const std::map<std::string, Tensor>& feeds = {});
   Report report() const;
   // Where the time of a run with these inputs goes. Other calls wait meanwhile. Errors: as of
   // run().

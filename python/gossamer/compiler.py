@@ -6,7 +6,7 @@ import html
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from . import _core
 from .element_types import packed
 from .error import Error
+from .generate import Generation
 from .model import Model, checked, loaded
 from .libraries import name_library
 from .page import page_files
@@ -146,6 +147,10 @@ class Package:
 
     __call__ = run
 
+    def generate(self, prompt: Iterable[int], **options: Any) -> Generation:
+        """See Model.generate."""
+        return self.model.generate(prompt, **options)
+
     def report(self) -> dict[str, Any]:
         """See Model.report. "specialized": shapes of feeds that have a model of their own."""
         return {**self.model.report(), "specialized": self._repeated.shapes if self._repeated else []}
@@ -207,7 +212,7 @@ def compile(  # noqa: A001: the word of the field
     "wasmtime", "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
     written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
     how many rows they have room for at once; generate: of language models, with state, stages that choose the next token on the device, for
-    generate() of run times, and `logits` of the last token alone; shard_bytes: weights of more bytes than this lie in several files; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
+    Model.generate() and that of pages, and `logits` of the last token alone; shard_bytes: weights of more bytes than this lie in several files; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
     specialize_after: so many runs of a model of open dimensions with the same shapes compile it for them in the background; later runs use
     that, unless it would hold another copy of more than 256 MB of weights (Package.report lists such shapes); 0: never.
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from . import _core
 from .element_types import dtype_of, packed, spelled
 from .error import Error
+from .generate import Generation, options_of, prompt_of
 from .libraries import name_libraries
 from .state import State, StatePairs
 
@@ -130,6 +131,43 @@ class Model:
         return given
 
     __call__ = run
+
+    def generate(
+        self,
+        prompt: Iterable[int],
+        *,
+        max_tokens: int | None = None,
+        stop_tokens: Sequence[int] = (),
+        temperature: float = 0,
+        top_k: int | None = None,
+        top_p: float = 1,
+        min_p: float = 0,
+        repetition_penalty: float = 1,
+        presence_penalty: float = 0,
+        frequency_penalty: float = 0,
+        seed: int | None = None,
+        ahead: int | None = None,
+        prompt_chunk: int = 1024,
+        top_logprobs: int = 0,
+        feeds: Mapping[str, Any] | None = None,
+    ) -> Generation:
+        """The tokens that follow a prompt, as an iterator of int. Tokens are chosen on the device.
+
+        The model is one that was compiled with generate=True and state=True; its state begins empty. prompt: tokens, integers.
+        max_tokens: None goes on until a stop token, or the end of the context. stop_tokens: they end the text and are not given.
+        temperature: 0 takes the likeliest token, otherwise logits are divided by it. top_k, top_p, min_p: filters of draws, in this
+        order. repetition_penalty: for tokens of the prompt and of the text; presence_penalty, frequency_penalty: for tokens of the text,
+        once, and for each time. seed: one seed gives one text on a target; None: another one in each call. ahead: runs that a GPU is sent
+        before the first of them is read; None: by how long a run takes. prompt_chunk: a longer prompt is fed in runs of so many tokens,
+        which bounds the memory that it takes. top_logprobs: how many of the likeliest tokens Generation.top has. feeds: values of inputs
+        other than tokens, mask, positions and state, the same in each run.
+        Raises Error for a package that does not choose tokens, an empty prompt, a token outside of the vocabulary, an option out of its
+        range, and while another generation of this model has not ended.
+        """
+        given = {name: value for name, value in locals().items() if name not in ("self", "prompt", "feeds")}
+        types = dict(zip((port.name for port in self._inputs), self._types, strict=True))
+        tensors = {name: self._feed(value, types.get(name, "f32"), f'input "{name}"') for name, value in (feeds or {}).items()}
+        return Generation(self._loaded.generate(prompt_of(prompt), options_of(given), tensors))
 
     def profile(self, feeds: Mapping[str, Any] | Any, runs: int = 10) -> _core.Profile:
         """Where the time of a run goes: print it for a table; .trace() for ui.perfetto.dev. Raises Error as run()."""

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "errors.h"
+#include "generate.h"
 #include "gossamer/compile.hpp"
 #include "interruptible.h"
 #include "lazy.h"
@@ -104,6 +105,12 @@ class Loaded {
       return model_->state_capacity(name);
     }();
     return value_of(std::move(rows));
+  }
+
+  // By name: (element type, shape, bytes).
+  std::unique_ptr<Generation> generate(const std::vector<int64_t>& prompt,
+                                       const GenerateOptions& options, const nb::dict& feeds) {
+    return make_generation(*model_, prompt, options, feeds);
   }
 
   std::string name() const { return model_->name(); }
@@ -218,6 +225,7 @@ NB_MODULE(_core, m) {
   m.def("compile_path", &python::compile_path, "path"_a, "options"_a);
   m.def("opengl_limits", nb::overload_cast<>(&runtime::opengl_limits),
         "What kernels for this machine's OpenGL are compiled with (CompileOptions.limits).");
+  python::define_generate(m);
   python::define_lazy(m);
   python::define_programs(m);
   python::define_rpc(m);
@@ -243,6 +251,8 @@ NB_MODULE(_core, m) {
       .def_prop_ro("outputs", &Loaded::outputs)
       .def("default_of", &Loaded::default_of, "input"_a)
       .def("run", &Loaded::run, "feeds"_a)
+      .def("generate", &Loaded::generate, "prompt"_a, "options"_a, "feeds"_a,
+           nb::keep_alive<0, 1>())
       .def("profile", &Loaded::profile, "feeds"_a, "runs"_a)
       .def("report", &Loaded::report);
 }

@@ -2,6 +2,7 @@
 #include "gossamer/gossamer.hpp"
 
 #include "runtime/api/element_type.h"
+#include "runtime/generate/generator.h"
 #include "runtime/model.h"
 
 namespace gossamer {
@@ -165,6 +166,36 @@ std::expected<Profile, Error> Model::profile(const std::map<std::string, Tensor>
   auto profile = state_->model->profile(*feeds, options);
   if (!profile) return std::unexpected(error_of(profile.error()));
   return *std::move(profile);
+}
+
+struct Generation::State {
+  std::unique_ptr<runtime::Generator> generator;
+};
+
+Generation::Generation(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Generation::Generation(Generation&&) noexcept = default;
+Generation& Generation::operator=(Generation&&) noexcept = default;
+Generation::~Generation() = default;
+GenerationEnd Generation::how() const { return state_->generator->how(); }
+
+std::expected<std::optional<Token>, Error> Generation::next() {
+  auto token = state_->generator->next();
+  if (!token) return std::unexpected(error_of(token.error()));
+  return *std::move(token);
+}
+
+std::expected<Generation, Error> Model::generate(std::span<const int64_t> prompt,
+                                                 const GenerateOptions& options,
+                                                 const std::map<std::string, Tensor>& feeds) {
+  std::map<std::string, runtime::HostTensor> given;
+  for (const auto& [name, tensor] : feeds) {
+    const auto view = view_of(tensor, cat("input \"", name, "\""));
+    if (!view) return std::unexpected(view.error());
+    given[name] = {view->dtype, tensor.shape(), {view->bytes.begin(), view->bytes.end()}};
+  }
+  auto made = runtime::Generator::begin(*state_->model, prompt, options, std::move(given));
+  if (!made) return std::unexpected(error_of(made.error()));
+  return Generation(std::make_unique<Generation::State>(*std::move(made)));
 }
 
 std::expected<Model, Error> load(const std::string& folder, const LoadOptions& options) {

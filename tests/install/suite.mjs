@@ -4,6 +4,7 @@ import {spawnSync} from 'node:child_process';
 import {existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import {llama} from '../state/llama.mjs';
 import {Tally} from '../tally.mjs';
 
 const here = import.meta.dirname;
@@ -86,12 +87,16 @@ check('find_package wants a newer minor version', () => {
 });
 
 // GCC's and clang's programs link with a library of either.
-function found_by_pkg_config(name, source, compiler, kind) {
+function built_by_pkg_config(name, source, compiler, kind) {
   const program = path.join(work, `${name}.${kind}`);
   const env = {...process.env, PKG_CONFIG_PATH: path.join(prefix, 'lib/pkgconfig')};
   const flags = run('pkg-config', ['--cflags', '--libs', ...(kind === 'static' ? ['--static'] : []), name], {env}).trim().split(/\s+/);
   const linked = kind === 'static' ? flags.map((flag) => (flag === `-l${name}` ? `-l:lib${name}.a` : flag)) : [...flags, `-Wl,-rpath,${path.join(prefix, 'lib')}`];
-  run(compiler, [source.endsWith('.c') ? '-std=c11' : '-std=c++23', '-Wall', '-Wextra', '-Werror', path.join(here, source), ...linked, '-o', program]);
+  run(compiler, [source.endsWith('.c') ? '-std=c11' : '-std=c++23', '-Wall', '-Wextra', '-Werror', path.resolve(here, source), ...linked, '-o', program]);
+  return program;
+}
+function found_by_pkg_config(name, source, compiler, kind) {
+  const program = built_by_pkg_config(name, source, compiler, kind);
   return says(run(program, [source.endsWith('.c') ? given.runtime : model, 'image']));
 }
 if (spawnSync('pkg-config', ['--version']).status !== 0) tally.skip('pkg-config', 'it is not installed');
@@ -100,6 +105,13 @@ else {
   check('pkg-config, static, compile and run', () => found_by_pkg_config('gossamer', 'compile.cc', 'clang++-19', 'static'));
   check('pkg-config, shared, run alone', () => found_by_pkg_config('gossamer_runtime', 'run.c', 'gcc', 'shared'));
   check('pkg-config, static, run alone', () => found_by_pkg_config('gossamer_runtime', 'run.c', 'gcc', 'static'));
+  check('examples/generate/generate.cc', () => {
+    writeFileSync(path.join(work, 'llama.onnx'), llama({}).file);
+    run(gossamer, ['compile', 'llama.onnx', '--target', 'cpu', '--state', '--generate', '--output', 'decoder']);
+    const program = built_by_pkg_config('gossamer_runtime', '../../examples/generate/generate.cc', 'g++', 'shared');
+    const said = run(program, ['decoder', '5', '77', '130']);
+    return /^(\d+\n){16}$/.test(said) ? undefined : said;
+  });
 }
 
 // Every function of the headers, and nothing else.
@@ -107,7 +119,7 @@ check('what the shared libraries show', () => {
   const functions = readFileSync(path.join(prefix, 'include/gossamer/gossamer.h'), 'utf8').match(/\bgossamer_\w+(?=\()/g);
   return ['gossamer', 'gossamer_runtime'].flatMap((library) => {
     const shown = run('nm', ['-DC', '--defined-only', path.join(prefix, `lib/lib${library}.so`)]).trim().split('\n').map((line) => line.split(' ').slice(2).join(' '));
-    const own = /^(gossamer_[a-z_]+|gossamer::((Error|Package|Tensor|Model|ModelState)::|(load|compile|compile_file|byte_size)\())/;
+    const own = /^(gossamer_[a-z_]+|gossamer::((Error|Generation|Package|Tensor|Model|ModelState)::|(load|compile|compile_file|byte_size)\())/;
     return [
       ...new Set(functions.filter((name) => !shown.includes(name)).map((name) => `lib${library}.so lacks ${name}`)),
       ...shown.filter((name) => !own.test(name)).map((name) => `lib${library}.so shows ${name}`),

@@ -7,6 +7,7 @@ import {spawnSync} from 'node:child_process';
 import {existsSync, readFileSync, rmSync} from 'node:fs';
 import path from 'node:path';
 import {Tally} from '../tally.mjs';
+import {generate} from './generate.mjs';
 import {known} from './known.mjs';
 import {remote} from './remote.mjs';
 import {spirals} from './spirals.mjs';
@@ -47,6 +48,7 @@ if (!unbuilt) {
 if (!unbuilt && pytest.length === 0) {
   const python = path.join(root, 'third_party/cache/python/bin/python');
   await spirals(tally, python);
+  generate(tally, python);
   await remote(tally, python);
 }
 tally.end();

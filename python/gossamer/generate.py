@@ -1,0 +1,80 @@
+"""Text from a language model."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from . import _core
+from .error import Error
+
+
+class Generation:
+    """The tokens that follow a prompt, an iterator of int: what Model.generate() gives.
+
+    It holds the model until it ends, close() is called, a `with` block around it ends, or nothing refers to it any more, as after a loop
+    `for token in model.generate(prompt)` that is left. Model.state is then that of the prompt and the tokens that were given, but for the
+    last one where no run was fed with it. next() raises Error where a run fails, as at the end of the model's context.
+    """
+
+    def __init__(self, native: _core.Generation) -> None:
+        self._native = native
+
+    def __iter__(self) -> Generation:
+        return self
+
+    def __next__(self) -> int:
+        token = self._native.next()
+        if token is None:
+            raise StopIteration
+        return token
+
+    def close(self) -> None:
+        """Ends it. Tokens on their way are discarded."""
+        self._native.close()
+
+    def __enter__(self) -> Generation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def how(self) -> str | None:
+        """How it ended: "stop", by a stop token; "length", by max_tokens; None: not yet, or otherwise."""
+        return self._native.how or None
+
+    @property
+    def logprob(self) -> float:
+        """Of the latest token, with top_logprobs: the natural logarithm of the probability that the model gives, before temperature, filters
+        and penalties."""
+        return self._native.logprob
+
+    @property
+    def top(self) -> list[tuple[int, float]]:
+        """After the latest token, with top_logprobs: (token, logprob) of what was likeliest in its place, the likeliest first."""
+        return self._native.top
+
+
+def options_of(given: dict[str, Any]) -> _core.GenerateOptions:
+    """None stands for what is not given. Raises Error for a value of another type."""
+    options = _core.GenerateOptions()
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name == "seed":
+            value = int(value) % 2**64
+        try:
+            setattr(options, name, list(value) if name == "stop_tokens" else value)
+        except TypeError as problem:
+            raise Error(f"{name} is {value!r}, not a number" + (" each" if name == "stop_tokens" else ""), "generate()") from problem
+    return options
+
+
+def prompt_of(prompt: Iterable[int]) -> Sequence[int]:
+    """Raises Error for what is not integers."""
+    try:
+        return [operator.index(token) for token in prompt]
+    except TypeError as problem:
+        raise Error(f"the prompt is not a list of integers: {problem}", "generate()", "pass the tokens that a tokenizer gives") from problem

@@ -1,0 +1,85 @@
+#include "generate.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+#include "errors.h"
+#include "tensors.h"
+
+namespace gossamer::python {
+
+namespace nb = nanobind;
+
+std::optional<int64_t> Generation::next() {
+  Result<std::optional<Token>> token = [&] {
+    const nb::gil_scoped_release release;
+    return generator_->next();
+  }();
+  std::optional<Token> made = value_of(std::move(token));
+  if (!made) return std::nullopt;
+  last_ = *std::move(made);
+  return last_.id;
+}
+
+const char* Generation::how() const {
+  switch (generator_->how()) {
+    case GenerationEnd::stop:
+      return "stop";
+    case GenerationEnd::length:
+      return "length";
+    case GenerationEnd::none:
+      return "";
+  }
+  std::unreachable();
+}
+
+std::unique_ptr<Generation> make_generation(runtime::Model& model,
+                                            const std::vector<int64_t>& prompt,
+                                            const GenerateOptions& options, const nb::dict& feeds) {
+  std::map<std::string, runtime::HostTensor> given;
+  for (auto [name, value] : feeds) {
+    const Given tensor(value);
+    const std::span<const std::byte> bytes = tensor.bytes();
+    given[nb::cast<std::string>(name)] = {tensor.dtype, tensor.shape, {bytes.begin(), bytes.end()}};
+  }
+  auto made = [&] {
+    const nb::gil_scoped_release release;
+    return runtime::Generator::begin(model, prompt, options, std::move(given));
+  }();
+  return std::make_unique<Generation>(value_of(std::move(made)));
+}
+
+void define_generate(nb::module_& m) {
+  nb::class_<GenerateOptions>(m, "GenerateOptions")
+      .def(nb::init<>())
+      .def_rw("max_tokens", &GenerateOptions::max_tokens)
+      .def_rw("stop_tokens", &GenerateOptions::stop_tokens)
+      .def_rw("temperature", &GenerateOptions::temperature)
+      .def_rw("top_k", &GenerateOptions::top_k)
+      .def_rw("top_p", &GenerateOptions::top_p)
+      .def_rw("min_p", &GenerateOptions::min_p)
+      .def_rw("repetition_penalty", &GenerateOptions::repetition_penalty)
+      .def_rw("presence_penalty", &GenerateOptions::presence_penalty)
+      .def_rw("frequency_penalty", &GenerateOptions::frequency_penalty)
+      .def_rw("seed", &GenerateOptions::seed)
+      .def_rw("ahead", &GenerateOptions::ahead)
+      .def_rw("prompt_chunk", &GenerateOptions::prompt_chunk)
+      .def_rw("top_logprobs", &GenerateOptions::top_logprobs);
+  nb::class_<Generation>(m, "Generation")
+      .def("next", &Generation::next)
+      .def("close", &Generation::close)
+      .def_prop_ro("how", &Generation::how)
+      .def_prop_ro("logprob", [](const Generation& from) { return from.last().logprob; })
+      .def_prop_ro("top", [](const Generation& from) {
+        nb::list top;
+        for (const LogProbability& each : from.last().top)
+          top.append(nb::make_tuple(each.id, each.value));
+        return top;
+      });
+}
+
+}  // namespace gossamer::python

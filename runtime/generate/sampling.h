@@ -1,0 +1,38 @@
+// What the stages that choose a token are fed (docs/specs/package.md), by the options of a call.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "gossamer/generate.hpp"
+#include "runtime/tensor.h"
+
+namespace gossamer::runtime {
+
+// The state that counts tokens, for penalties.
+inline constexpr std::string_view token_counts = "past_token_counts";
+
+// A tensor in host memory, of these elements.
+template <class T>
+HostTensor tensor_of(ir::DType dtype, std::vector<int64_t> shape, std::span<const T> elements) {
+  const auto bytes = std::as_bytes(elements);
+  return {dtype, std::move(shape), {bytes.begin(), bytes.end()}};
+}
+
+// Errors: an option out of its range.
+Result<> check_options(const GenerateOptions& options);
+
+// By input. `words`: the size of the vocabulary.
+std::map<std::string, HostTensor> sampling_of(const GenerateOptions& options, int64_t words);
+
+// What the counts begin with, where a penalty asks for them; otherwise without columns. The runs of
+// the prompt count its tokens as if they were generated (SampleToken), which this takes back.
+HostTensor counts_of(const GenerateOptions& options, std::span<const int64_t> prompt,
+                     int64_t words);
+
+// The token's log-probability and the likeliest ones, by its logits [1, 1, vocabulary].
+Token with_logprobs(int64_t id, const HostTensor& logits, int top);
+
+}  // namespace gossamer::runtime

@@ -1,0 +1,345 @@
+// Of target cpu.
+// generate() of the native run time: the text of runs whose logits are read, on every device that
+// this machine has; ends, errors, and what a step asks of a queue that runs ahead.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/compile.h"
+#include "gossamer/compile.hpp"
+#include "onnx/model_writer.h"
+#include "runtime/cpu/device.h"
+#include "runtime/generate/generator.h"
+#include "runtime/test_folder.h"
+
+namespace gossamer {
+namespace {
+
+using Ids = std::vector<int64_t>;
+using onnx::node, onnx::value, onnx::attribute;
+
+constexpr int64_t words = 60, width = 16, context = 40;
+const Ids prompt{5, 7, 13};
+
+std::vector<float> numbers(int64_t count, float scale) {
+  static uint32_t seed = 1;
+  std::vector<float> made;
+  for (int64_t at = 0; at < count; ++at) {
+    seed = seed * 1664525 + 1013904223;
+    made.push_back((static_cast<float>(seed >> 8) / 0x1p24f - 0.5f) * scale);
+  }
+  return made;
+}
+
+// One layer of attention with a cache, between an embedding and a head.
+onnx::Message decoder() {
+  const auto rotations = [](auto&& of) {
+    std::vector<float> values;
+    for (int64_t at = 0; at < context * width / 4; ++at)
+      values.push_back(of(static_cast<float>(at / (width / 4)) /
+                          std::pow(100.0f, static_cast<float>(at % (width / 4)))));
+    return values;
+  };
+  const std::vector<std::string> cache{"b", "1", "p", "8"}, longer{"b", "1", "t", "8"};
+  onnx::Message made = onnx::model(
+      {{value("input_ids", {"b", "s"}, 7), value("attention_mask", {"b", "t"}, 7),
+        value("past.key", cache), value("past.value", cache)},
+       {node("ReduceSum", {"attention_mask", "one"}, {"count"}),
+        node("Sub", {"count", "one"}, {"last64"}),
+        node("Cast", {"last64"}, {"last"}, {attribute("to", int64_t{6})}),
+        node("Shape", {"attention_mask"}, {"shape"}),
+        node("Gather", {"shape", "axis"}, {"total64"}),
+        node("Cast", {"total64"}, {"total"}, {attribute("to", int64_t{6})}),
+        node("Gather", {"words", "input_ids"}, {"x"}), node("MatMul", {"x", "wq"}, {"q"}),
+        node("MatMul", {"x", "wk"}, {"k"}), node("MatMul", {"x", "wv"}, {"v"}),
+        node("GroupQueryAttention",
+             {"q", "k", "v", "past.key", "past.value", "last", "total", "cosines", "sines"},
+             {"attended", "present.key", "present.value"},
+             {attribute("num_heads", int64_t{2}), attribute("kv_num_heads", int64_t{1}),
+              attribute("do_rotary", int64_t{1})},
+             "attention", "com.microsoft"),
+        node("Add", {"x", "attended"}, {"sum"}), node("MatMul", {"sum", "head"}, {"logits"})},
+       {value("logits", {"b", "s", "60"}), value("present.key", longer),
+        value("present.value", longer)},
+       {onnx::int64s("one", {1}, {1}), onnx::int64s("axis", {}, {1}),
+        onnx::floats("words", {words, width}, numbers(words * width, 2)),
+        onnx::floats("wq", {width, width}, numbers(width * width, 2)),
+        onnx::floats("wk", {width, 8}, numbers(width * 8, 2)),
+        onnx::floats("wv", {width, 8}, numbers(width * 8, 4)),
+        onnx::floats("head", {width, words}, numbers(width * words, 2)),
+        onnx::floats("cosines", {context, width / 4},
+                     rotations([](float x) { return std::cos(x); })),
+        onnx::floats("sines", {context, width / 4},
+                     rotations([](float x) { return std::sin(x); }))}});
+  return made.add(8, onnx::opset(1, "com.microsoft"));
+}
+
+const onnx::Message& model_file() {
+  static const onnx::Message made = decoder();
+  return made;
+}
+
+CompileOptions options_for(const std::string& target) {
+  CompileOptions options;
+  options.target = target;
+  options.state = options.generate = true;
+  if (target == "webgpu" || target == "webgl") options.side = "cpu";
+  return options;
+}
+
+// Compiled once for all tests.
+const std::expected<Package, Error>& package_for(const std::string& target) {
+  static std::map<std::string, std::expected<Package, Error>> made;
+  auto found = made.find(target);
+  if (found == made.end())
+    found = made.emplace(target, compile(onnx::bytes_of(model_file()), options_for(target))).first;
+  return found->second;
+}
+
+// What a text should be: greedy tokens by run(), whose logits are read each time.
+Ids text_by_runs(Model& model, size_t tokens) {
+  model.state().reset();
+  Ids said, next = prompt;
+  while (said.size() < tokens) {
+    const Ids mask(prompt.size() + said.size(), 1);
+    const auto outputs = model.run(
+        {{"input_ids", Tensor::of<int64_t>({1, static_cast<int64_t>(next.size())}, next)},
+         {"attention_mask", Tensor::of<int64_t>({1, static_cast<int64_t>(mask.size())}, mask)}});
+    EXPECT_TRUE(outputs) << outputs.error().to_string();
+    if (!outputs) break;
+    const auto logits = outputs->at("logits").data<float>().value();
+    next = {std::ranges::max_element(logits) - logits.begin()};
+    said.push_back(next[0]);
+  }
+  return said;
+}
+
+// Until it ends; fails for an error.
+Ids text_of(Model& model, const GenerateOptions& options, const Ids& from = prompt) {
+  Ids said;
+  auto generation = model.generate(from, options);
+  EXPECT_TRUE(generation) << generation.error().to_string();
+  if (!generation) return said;
+  for (const auto& token : *generation) {
+    EXPECT_TRUE(token) << token.error().to_string();
+    if (token) said.push_back(token->id);
+  }
+  return said;
+}
+
+class NativeGenerateTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const auto& package = package_for(GetParam());
+    ASSERT_TRUE(package) << package.error().to_string();
+    auto loaded = load(*package, {.threads = 1, .state = {.by_name = true, .rows = context}});
+    if (!loaded) GTEST_SKIP() << loaded.error().to_string();
+    model.emplace(*std::move(loaded));
+  }
+  int64_t rows() { return model->state().read("past.key").value()->shape()[2]; }
+  std::string error_of(const GenerateOptions& options, const Ids& from = prompt) {
+    const auto made = model->generate(from, options);
+    return made ? "it began" : made.error().to_string();
+  }
+  std::optional<Model> model;
+};
+
+TEST_P(NativeGenerateTest, GreedyTextIsThatOfRuns) {
+  const Ids said = text_by_runs(*model, 12);
+  EXPECT_EQ(text_of(*model, {.max_tokens = 12}), said);
+  for (const int ahead : {0, 1, 5})
+    EXPECT_EQ(text_of(*model, {.max_tokens = 12, .ahead = ahead}), said);
+  for (const int64_t chunk : {1, 2, 3})
+    EXPECT_EQ(text_of(*model, {.max_tokens = 12, .prompt_chunk = chunk}), said);
+  EXPECT_EQ(text_of(*model, {.max_tokens = 0}), Ids());
+}
+
+TEST_P(NativeGenerateTest, OneSeedOneText) {
+  for (GenerateOptions options : {GenerateOptions{.temperature = 1},
+                                  {.temperature = 1.5, .top_k = 5},
+                                  {.temperature = 1, .top_p = 0.6},
+                                  {.temperature = 1, .min_p = 0.1},
+                                  {.temperature = 1.2,
+                                   .repetition_penalty = 1.3,
+                                   .presence_penalty = 0.2,
+                                   .frequency_penalty = 0.1}}) {
+    options.max_tokens = 16;
+    options.seed = 7;
+    const Ids said = text_of(*model, options);
+    EXPECT_EQ(text_of(*model, options), said);
+    options.prompt_chunk = 2;
+    EXPECT_EQ(text_of(*model, options), said);
+    options.seed = uint64_t{1} << 40;
+    EXPECT_NE(text_of(*model, options), said);
+  }
+}
+
+TEST_P(NativeGenerateTest, Ends) {
+  const Ids said = text_by_runs(*model, 20);
+  const auto stop = std::ranges::find_if(said, [&](const int64_t& id) {
+    return &id > &said[2] && std::ranges::find(said, id) == said.begin() + (&id - said.data());
+  });
+  ASSERT_NE(stop, said.end());
+  const Ids before(said.begin(), stop);
+  for (const int ahead : {0, 3, 8}) {
+    auto generation = model->generate(prompt, {.stop_tokens = {*stop}, .ahead = ahead}).value();
+    Ids text;
+    for (const auto& token : generation) text.push_back(token.value().id);
+    EXPECT_EQ(text, before);
+    EXPECT_EQ(generation.how(), GenerationEnd::stop);
+    EXPECT_EQ(rows(), static_cast<int64_t>(prompt.size() + before.size()));
+  }
+  // The loop is left: so does the state.
+  {
+    auto generation = model->generate(prompt).value();
+    for (int at = 0; at < 3; ++at)
+      EXPECT_EQ(generation.next().value()->id, said[static_cast<size_t>(at)]);
+    EXPECT_NE(error_of({}).find("under way"), std::string::npos);
+  }
+  EXPECT_LE(rows(), static_cast<int64_t>(prompt.size()) + 3);
+  EXPECT_EQ(text_of(*model, {.max_tokens = 6}), Ids(said.begin(), said.begin() + 6));
+}
+
+TEST_P(NativeGenerateTest, TheContextEndsAfterItsTokens) {
+  for (const int ahead : {0, 4}) {
+    auto generation = model->generate(prompt, {.ahead = ahead}).value();
+    int64_t count = 0;
+    std::string problem;
+    for (const auto& token : generation) {
+      if (!token) problem = token.error().to_string();
+      count += token.has_value();
+    }
+    // The last token is read though no run may follow.
+    EXPECT_EQ(count, context - static_cast<int64_t>(prompt.size()) + 1);
+    EXPECT_NE(problem.find("40 positions"), std::string::npos) << problem;
+  }
+  auto longer = model->generate(Ids(context + 1, 3)).value();
+  const auto token = longer.next();
+  ASSERT_FALSE(token);
+  EXPECT_NE(token.error().message.find("shorter prompt"), std::string::npos);
+}
+
+TEST_P(NativeGenerateTest, LogProbabilities) {
+  auto generation = model->generate(prompt, {.max_tokens = 4, .top_logprobs = words}).value();
+  for (const auto& token : generation) {
+    ASSERT_EQ(token->top.size(), static_cast<size_t>(words));
+    double sum = 0;
+    for (const auto& [id, logprob] : token->top) sum += std::exp(logprob);
+    EXPECT_NEAR(sum, 1, 1e-5);
+    EXPECT_EQ(token->top[0].id, token->id);
+    EXPECT_EQ(token->top[0].value, token->logprob);
+    EXPECT_TRUE(std::ranges::is_sorted(token->top, std::greater(), &LogProbability::value));
+  }
+}
+
+TEST_P(NativeGenerateTest, WrongUse) {
+  const auto says = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  says(error_of({}, {}), "no tokens");
+  says(error_of({}, {1, words}), "token 60, the model's vocabulary is 0 to 59");
+  says(error_of({}, {-1}), "token -1");
+  says(error_of({.top_p = 7}), "top_p is 7");
+  says(error_of({.temperature = std::nan("")}), "temperature");
+  says(error_of({.prompt_chunk = 0}), "prompt_chunk is 0");
+  EXPECT_FALSE(model->generate(prompt, {}, {{"other", Tensor::of<float>({1}, std::vector{1.f})}}));
+  // None of them holds the model.
+  EXPECT_EQ(text_of(*model, {.max_tokens = 1}).size(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, NativeGenerateTest,
+                         testing::Values("cpu", "opencl", "opengl", "webgpu", "webgl", "wasm"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Generate, PackagesThatDoNotChoose) {
+  CompileOptions options = options_for("cpu");
+  options.generate = false;
+  auto plain =
+      load(compile(onnx::bytes_of(model_file()), options).value(), {.state = {.by_name = true}})
+          .value();
+  EXPECT_NE(plain.generate(prompt).error().to_string().find("compile the model with generate"),
+            std::string::npos);
+  auto stateless = load(compile(onnx::bytes_of(model_file()), options_for("cpu")).value()).value();
+  EXPECT_NE(stateless.generate(prompt).error().to_string().find("with its state"),
+            std::string::npos);
+}
+
+// A CPU that says it is something else, so that runs are sent ahead, and counts what it is asked.
+struct Asked {
+  int reads = 0, writes = 0;  // that move bytes
+};
+
+class CountingQueue : public runtime::Queue {
+ public:
+  CountingQueue(runtime::Queue& queue, Asked& asked) : queue_(queue), asked_(asked) {}
+  Result<> write(runtime::Buffer& to, size_t offset, std::span<const std::byte> bytes,
+                 ir::DType storage) override {
+    asked_.writes += !bytes.empty();
+    return queue_.write(to, offset, bytes, storage);
+  }
+  Result<> read(std::span<const runtime::ReadArguments> reads) override {
+    ++asked_.reads;
+    return queue_.read(reads);
+  }
+  Result<> launch(const runtime::Executable& code,
+                  const runtime::LaunchArguments& arguments) override {
+    return queue_.launch(code, arguments);
+  }
+  Result<std::unique_ptr<runtime::Fence>> submit() override { return queue_.submit(); }
+
+ private:
+  runtime::Queue& queue_;
+  Asked& asked_;
+};
+
+class CountingDevice : public runtime::Device {
+ public:
+  explicit CountingDevice(Asked& asked)
+      : cpu_(runtime::make_cpu_device(1)), queue_(cpu_->queue(), asked) {}
+  std::string_view name() const override { return "counting"; }
+  std::string description() const override { return "a cpu that counts"; }
+  Result<std::unique_ptr<runtime::Buffer>> allocate(size_t bytes) override {
+    return cpu_->allocate(bytes);
+  }
+  Result<std::unique_ptr<runtime::Executable>> load(std::span<const std::byte> code,
+                                                    std::span<const runtime::KernelEntry> kernels,
+                                                    int plan_segments) override {
+    return cpu_->load(code, kernels, plan_segments);
+  }
+  runtime::Queue& queue() override { return queue_; }
+
+ private:
+  std::unique_ptr<runtime::Device> cpu_;
+  CountingQueue queue_;
+};
+
+class ChainedTest : public runtime::FolderTest {};
+
+TEST_F(ChainedTest, StepsTakeTheTokenWhereItLies) {
+  compiler::Options options;
+  options.target = "cpu";
+  options.state = options.generate = true;
+  for (const package::File& file : compiler::compile(onnx::bytes_of(model_file()), options).value())
+    put(file.name, file.bytes);
+  Asked asked;
+  runtime::LoadOptions load;
+  load.device = std::make_unique<CountingDevice>(asked);
+  load.state = {.by_name = true, .rows = context};
+  const auto model = runtime::Model::load(folder, std::move(load)).value();
+  for (const bool penalties : {false, true}) {
+    const auto generator =
+        runtime::Generator::begin(*model, prompt,
+                                  {.frequency_penalty = penalties ? 0.5 : 0, .ahead = 8})
+            .value();
+    // The prompt, and eight steps that it is ahead of.
+    for (int at = 0; at < 9; ++at) ASSERT_TRUE(generator->next().value());
+    const Asked before = asked;
+    for (int at = 0; at < 16; ++at) ASSERT_TRUE(generator->next().value());
+    EXPECT_EQ(asked.reads - before.reads, 16);    // of tokens
+    EXPECT_EQ(asked.writes - before.writes, 16);  // of masks
+  }
+}
+
+}  // namespace
+}  // namespace gossamer
