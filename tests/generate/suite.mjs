@@ -38,8 +38,9 @@ const same = (has, wanted) => (String(has) === String(wanted) ? undefined : `${h
 const speaker = await open(compile('speaker', 'wasm', '--generate'));
 const said = await loop(speaker, TOKENS);
 tally.record('greedy tokens in Node', same(await textOf(speaker, {maxTokens: TOKENS}), said));
+for (const promptChunk of [1, 2]) tally.record(`greedy tokens in Node, the prompt by ${promptChunk}`, same(await textOf(speaker, {maxTokens: TOKENS, promptChunk}), said));
 const careful = await loop(speaker, TOKENS, penalised(PENALTIES));
-tally.record('penalties in Node', same(await textOf(speaker, {maxTokens: TOKENS, ...PENALTIES}), careful));
+for (const promptChunk of [1024, 2]) tally.record(`penalties in Node, the prompt by ${promptChunk}`, same(await textOf(speaker, {maxTokens: TOKENS, ...PENALTIES, promptChunk}), careful));
 for (const [what, problem] of Object.entries({none: undefined, ...(await ends(speaker, {said, chains: false}))})) tally.record(`ends in Node: ${what}`, problem);
 const texts = {};
 for (const [name, options] of Object.entries(SAMPLED)) {
@@ -103,7 +104,9 @@ try {
   await check('greedy tokens', {}, said);
   await check('greedy tokens, each read first', {ahead: 0}, said);
   await check('greedy tokens, 16 ahead', {ahead: 16}, said);
+  await check('greedy tokens, the prompt by 2', {promptChunk: 2}, said);
   await check('penalties', PENALTIES, careful);
+  await check('penalties, the prompt by 1', {...PENALTIES, promptChunk: 1}, careful);
   for (const [name, options] of Object.entries(SAMPLED)) await check(name, {...options, seed: 7}, texts[name]);
   for (const [what, problem] of Object.entries({none: undefined, ...(await ask('ends', {said, chains: true}))})) tally.record(`ends on webgpu: ${what}`, problem);
   await check('greedy tokens', {}, said.slice(0, 8), 'webgl');

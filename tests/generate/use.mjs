@@ -125,6 +125,7 @@ export async function ends(model, {said, chains}) {
   expect('after one that ended early', await textOf(model, {maxTokens: 6}), said.slice(0, 6));
   wants('an empty prompt', await rejects(textOf(model, {}, [])), 'no tokens');
   wants('a prompt of no token', await rejects(textOf(model, {}, [1, -3])), '-3');
+  wants('a token outside of the vocabulary', await rejects(textOf(model, {}, [1, 1000])), 'token 1000');
   wants('an option out of range', await rejects(textOf(model, {topP: 7})), 'topP is 7');
   const long = await rejects(textOf(model, {maxTokens: 1}, Array(200).fill(3)));
   wants('a prompt longer than the context', long, '128 positions');

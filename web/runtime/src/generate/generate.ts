@@ -12,11 +12,11 @@ const wrong = (message: string): GossamerError => new GossamerError('input', `ge
 /** Models that generate now. */
 const busy = new WeakSet<Model>();
 
-function promptOf(given: Iterable<number | bigint>): number[] {
+function promptOf(given: Iterable<number | bigint>, words: number): number[] {
   const prompt = Array.from(given, Number);
   if (prompt.length === 0) throw wrong('the prompt has no tokens; give at least the one that texts begin with');
-  const bad = prompt.find((id) => !Number.isInteger(id) || id < 0);
-  if (bad !== undefined) throw wrong(`the prompt has ${bad}; tokens are integers, 0 or more`);
+  const bad = prompt.find((id) => !Number.isInteger(id) || id < 0 || id >= words);
+  if (bad !== undefined) throw wrong(`the prompt has token ${bad}, the model's vocabulary is 0 to ${words - 1}: use the tokenizer of this model`);
   return prompt;
 }
 
@@ -42,7 +42,7 @@ function abortOf(signal: AbortSignal | undefined): Promise<never> | undefined {
 export async function* generate(model: Model, given: Iterable<number | bigint>, options: GenerateOptions = {}): AsyncGenerator<number, 'stop' | 'length', void> {
   const words = wordsOf(model);
   check(options);
-  const prompt = promptOf(given);
+  const prompt = promptOf(given, words);
   const {maxTokens = Infinity, signal} = options;
   const stops = new Set(options.stopTokens);
   signal?.throwIfAborted();

@@ -25,6 +25,8 @@ export interface GenerateOptions {
   readonly seed?: number | undefined;
   /** Steps that are sent before the first of them is read, at most; 0: each token is read first. Default: by how long a step takes. */
   readonly ahead?: number | undefined;
+  /** A longer prompt is fed in runs of this many tokens, which bounds the memory that it takes. Default: 1024. */
+  readonly promptChunk?: number | undefined;
   /** Ends it: the iterator throws the signal's reason, and tokens that were given stay valid. */
   readonly signal?: AbortSignal | undefined;
   /** Inputs that generate() does not know, the same in each run. */
@@ -42,6 +44,7 @@ const RANGES: readonly (readonly [keyof GenerateOptions, number, number])[] = [
   ['presencePenalty', -1e6, 1e6],
   ['frequencyPenalty', -1e6, 1e6],
   ['ahead', 0, 1024],
+  ['promptChunk', 1, Infinity],
 ];
 
 /** Throws 'input'. */

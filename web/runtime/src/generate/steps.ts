@@ -18,6 +18,7 @@ export class Steps {
   sent = 0;
   readonly #model: Model;
   readonly #prompt: readonly number[];
+  readonly #chunk: number;
   readonly #extra: Readonly<Record<string, Feed>>;
   readonly #sampling: Readonly<Record<string, DeviceTensor>>;
   readonly #besides: Besides;
@@ -28,6 +29,7 @@ export class Steps {
     const {manifest, home} = model.parts;
     this.#model = model;
     this.#prompt = prompt;
+    this.#chunk = Math.floor(options.promptChunk ?? 1024);
     this.#extra = options.feeds ?? {};
     this.device = deviceOf(home);
     const {counts, feeds} = samplingOf(options, prompt, words);
@@ -51,20 +53,27 @@ export class Steps {
     return this.device.gpuDevice !== undefined && this.#states().every((name) => name === COUNTS || 'first' in (this.#state(name) ?? {}));
   }
 
-  /** Sends a run: of the prompt, then of the token before. Gives its token, which is valid until the next one is sent. */
+  /** Sends the runs of the prompt, then one of the token before. Gives its token, which is valid until the next one is sent. */
   async send(): Promise<DeviceTensor> {
-    const count = this.#chosen ? 1 : this.#prompt.length;
-    const before = this.#chosen ? this.#prompt.length + this.sent - 1 : 0;
+    const {length} = this.#prompt;
+    for (let at = this.sent ? length : 0; at < length; at += this.#chunk) {
+      const ids = BigInt64Array.from(this.#prompt.slice(at, at + this.#chunk), BigInt);
+      await this.#run(at, {dtype: 'i64', shape: [1, ids.length], data: ids}, ids.length);
+    }
+    if (this.sent) await this.#run(length + this.sent - 1, this.#chosen, 1);
+    ++this.sent;
+    return this.#chosen as DeviceTensor;
+  }
+
+  /** Runs so many tokens after so many others. */
+  async #run(before: number, ids: Feed, count: number): Promise<void> {
     const feeds = this.#besides.feeds(before, count);
-    const ids = this.#chosen ?? {dtype: 'i64', shape: [1, count], data: BigInt64Array.from(this.#prompt, BigInt)};
     try {
       const out = await this.#model.run<DeviceTensor>({...this.#extra, ...feeds, ...this.#sampling, input_ids: ids}, {location: 'device'});
       const {next_ids: chosen, ...others} = out;
       Object.values(others).forEach((each) => each.dispose());
       this.#chosen?.dispose();
       this.#chosen = chosen;
-      ++this.sent;
-      return chosen as DeviceTensor;
     } finally {
       for (const each of Object.values(feeds)) if ('device' in (each as object)) (each as DeviceTensor).dispose();
     }
