@@ -20,7 +20,7 @@ const needs = {
   examples: ['runtime', 'compiler', 'tensor', 'rpc'],
 };
 /** They copy compiler.wasm from its dist. */
-const containCompiler = ['tensor', 'ort', 'examples'];
+const containCompiler = ['tensor', 'examples'];
 /** Files outside of web/ that end up in a workspace's dist. */
 const outside = {
   compiler: ['../build-wasm/compiler.wasm', '../build-wasm/tuner.wasm', '../src/shipped'],

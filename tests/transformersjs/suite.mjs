@@ -122,5 +122,8 @@ if (!listed(options.only) || listed(options.only).includes('memory')) {
   }
   tally.record('memory that generations keep is seen', (await grown(targets[0], 8, MEMORY.most / 10)) > MEMORY.most ? [] : 'it is not');
 }
+/** Bytes after gzip that a page fetches of @gossamer/ort. */
+const MOST_FETCHED = 1.2e6;
+if (page) tally.record('the download of a page', page.downloaded() <= MOST_FETCHED ? [] : `${page.downloaded()} bytes after gzip; ${MOST_FETCHED} are allowed`);
 await page?.close();
 tally.end();

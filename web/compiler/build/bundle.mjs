@@ -1,37 +1,14 @@
-// dist/compiler.js, and compiler.iife.js (global `gossamerCompiler`), with compiler.wasm and tuner.wasm beside them. The wasm comes from `make wasm`; binaryen takes an eighth of its size
-// and a fifth of its time away.
-import {execFile} from 'node:child_process';
-import {copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync} from 'node:fs';
+// dist/compiler.js, and compiler.iife.js (global `gossamerCompiler`), with compiler.wasm and tuner.wasm next to them. The wasm comes from
+// `make wasm`.
+import {copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {dirname, join, resolve} from 'node:path';
-import {promisify} from 'node:util';
 import {gzipSync} from 'node:zlib';
 import {bundle, bundleClassic, workersAsFiles} from '../../runtime/build/bundle.mjs';
 import {writeDeclarations} from '../../runtime/build/declarations.mjs';
+import {compilerWasm, optimized} from './optimize.mjs';
 
 const folder = resolve(import.meta.dirname, '..');
 const dist = join(folder, 'dist');
-export const compilerWasm =
-  process.env['GOSSAMER_COMPILER_WASM'] ?? resolve(folder, '../../build-wasm/compiler.wasm');
-
-/**
- * The optimized module, next to the linker's; made when that is newer. -O1 takes half the time of -O2, and the module is as
- * fast and 2 % smaller after gzip. Removing unused parameters saves another 0.5 %.
- */
-async function optimized(linked) {
-  const made = linked.replace(/\.wasm$/, '.opt.wasm');
-  if (!existsSync(made) || statSync(made).mtimeMs < statSync(linked).mtimeMs) {
-    // What clang writes for wasm32-wasi, and every browser of the README has.
-    const features = ['bulk-memory', 'multivalue', 'mutable-globals', 'nontrapping-float-to-int', 'reference-types', 'sign-ext'];
-    const tool = resolve(folder, '../node_modules/binaryen/bin/wasm-opt');
-    const enable = features.map((feature) => `--enable-${feature}`);
-    // Instances of a template are alike and have names alike: side by side they lie in one window of gzip, which makes the module 4 % smaller.
-    const passes = ['--dae-optimizing', '-O1', '--duplicate-function-elimination', '--reorder-functions-by-name'];
-    await promisify(execFile)(process.execPath, [tool, ...passes, ...enable, linked, '-o', `${made}.part`]);
-    renameSync(`${made}.part`, made);
-  }
-  return made;
-}
-
 // Side by side, and beside the bundles below.
 const modules = [['compiler.wasm', compilerWasm], ['tuner.wasm', join(dirname(compilerWasm), 'tuner.wasm')]].map(([name, linked]) => ({
   name,

@@ -3,6 +3,7 @@
 import {createHash} from 'node:crypto';
 import {copyFileSync, existsSync, mkdirSync, readFileSync, rmSync} from 'node:fs';
 import {join, resolve} from 'node:path';
+import {compilerWasm, optimizedForModels} from '../../compiler/build/optimize.mjs';
 import {bundle, bundleClassic, gzipBytes, tightenFolder, workersAsFiles, workersAsText} from '../../runtime/build/bundle.mjs';
 import {writeDeclarations} from '../../runtime/build/declarations.mjs';
 
@@ -13,10 +14,10 @@ const LIMIT = 6.5 * 1024;
 
 rmSync(dist, {recursive: true, force: true});
 mkdirSync(dist, {recursive: true});
-const wasm = process.env['GOSSAMER_COMPILER_WASM'] ?? resolve(folder, '../compiler/dist/compiler.wasm');
-const built = existsSync(wasm);
-if (built) copyFileSync(wasm, join(dist, 'compiler.wasm'));
-else console.log(`compiler.wasm is not built yet (make wasm): looked at ${wasm}`);
+const wasm = join(dist, 'compiler.wasm');
+const built = existsSync(compilerWasm);
+if (built) copyFileSync(await optimizedForModels(compilerWasm), wasm);
+else console.log(`compiler.wasm is not built yet (make wasm): looked at ${compilerWasm}`);
 // What another compiler made is compiled again (src/compiled.ts).
 const compiler = built ? createHash('sha256').update(readFileSync(wasm)).digest('hex').slice(0, 16) : '';
 const {version} = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
