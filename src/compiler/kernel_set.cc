@@ -106,21 +106,23 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
     return std::unexpected(std::move(error));
   }
   const PassedKernels::Passed& made = **passed;
-  ir::VarMap given;
-  for (size_t i = 0; i < made.given.size(); ++i) given[made.given[i].get()] = before.scalars[i];
+  // Variables have 53 bits, such as a slice's end beyond every tensor; kernels see the nearest of
+  // 32, which bounds an index as well. What sizes depend on is checked where they are computed.
+  ir::VarMap given, bounded;
+  for (size_t i = 0; i < made.given.size(); ++i) {
+    const ir::Var& scalar = before.scalars[i];
+    const bool part = p.of_parts.contains(scalar.get()) && target_ != TargetKind::cpu;
+    given[made.given[i].get()] = scalar;
+    bounded[made.given[i].get()] =
+        part ? ir::min(scalar, ir::index(codegen::largest_dim)) : ir::Expr(scalar);
+  }
   const auto over_variables = [&](const ir::Expr& expr) {
     return p.of_parts.empty() ? expr : ir::substitute(expr, p.of_parts);
   };
   Use use;
   use.range = over_variables(ir::substitute(made.range, given));
-  // Variables have 53 bits, such as a slice's end beyond every tensor; kernels see the nearest of
-  // 32, which bounds an index as well. What sizes depend on is checked where they are computed.
-  for (const size_t at : made.scalars) {
-    const ir::Var& scalar = before.scalars[at];
-    const bool part = p.of_parts.contains(scalar.get()) && target_ != TargetKind::cpu;
-    use.scalars.push_back(
-        over_variables(part ? ir::min(scalar, ir::index(codegen::largest_dim)) : ir::Expr(scalar)));
-  }
+  for (const ir::Expr& scalar : made.scalars)
+    use.scalars.push_back(over_variables(ir::substitute(scalar, bounded)));
   // Of the kernel as scheduled: passes keep the order, but replace buffers whose storage changes.
   for (const ir::Kernel::Param& param : scheduled.kernel.params)
     use.buffers.push_back(param.buffer);

@@ -4,6 +4,7 @@
 
 #include "compiler/pipeline.h"
 #include "ir/build.h"
+#include "passes/hoist_scalars.h"
 
 namespace gossamer::compiler {
 namespace {
@@ -26,7 +27,15 @@ Result<const PassedKernels::Passed*> PassedKernels::run(const Canonical& schedul
   if (const auto known = passed_.find(key); known != passed_.end()) return &known->second;
   GS_ASSIGN(const ir::Kernel kernel, run_pipeline(scheduled.kernel, target, machine));
   GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
-  Canonical canonical = canonicalize(kernel, scheduled.kernel.scalars);
+  // A page waits for each pipeline that it builds. Other targets' kernels are compiled here, or
+  // must clamp indices to the sizes of buffers.
+  const passes::HoistedScalars hoisted =
+      target == TargetKind::webgpu
+          ? passes::hoist_scalars(kernel)
+          : passes::HoistedScalars{
+                kernel, {scheduled.kernel.scalars.begin(), scheduled.kernel.scalars.end()}};
+  const std::vector<ir::Var>& scalars = hoisted.kernel.scalars;
+  Canonical canonical = canonicalize(hoisted.kernel, scalars);
   Passed made{std::move(canonical.kernel),
               std::move(canonical.key),
               range_of(kernel),
@@ -34,8 +43,8 @@ Result<const PassedKernels::Passed*> PassedKernels::run(const Canonical& schedul
               scheduled.kernel.scalars};
   for (const ir::Var& scalar : canonical.scalars) {
     const auto place =
-        std::ranges::find_if(made.given, [&](const ir::Var& one) { return one.same(scalar); });
-    made.scalars.push_back(static_cast<size_t>(place - made.given.begin()));
+        std::ranges::find_if(scalars, [&](const ir::Var& one) { return one.same(scalar); });
+    made.scalars.push_back(hoisted.values[static_cast<size_t>(place - scalars.begin())]);
   }
   if (passed_.size() >= most) passed_.clear();
   return &passed_.emplace(std::move(key), std::move(made)).first->second;

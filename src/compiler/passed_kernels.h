@@ -20,10 +20,11 @@ class PassedKernels {
   // A kernel as the passes leave it, over buffers and scalars of its own.
   struct Passed {
     ir::Kernel kernel;
-    std::string key;              // as Canonical::key
-    ir::Expr range;               // of its launch
-    std::vector<size_t> scalars;  // of the kernel before, by their places there
-    std::vector<ir::Var> given;   // all scalars of the kernel before: `range` is over these
+    std::string key;                // as Canonical::key
+    ir::Expr range;                 // of its launch
+    std::vector<ir::Expr> scalars;  // what the caller must pass
+    std::vector<ir::Var>
+        given;  // the scalars of the kernel before: range and scalars are over these
   };
   // `scheduled` is canonical. The answer lasts until the next call. Errors: those of a pass.
   Result<const Passed*> run(const Canonical& scheduled, TargetKind target,

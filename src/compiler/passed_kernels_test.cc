@@ -38,12 +38,52 @@ TEST(PassedKernels, EqualOnesTakeTheirWayOnce) {
   const auto first = kernels.run(one, wasm);
   ASSERT_TRUE(first);
   EXPECT_EQ(*kernels.run(other, wasm), *first);
-  EXPECT_EQ((*first)->scalars, std::vector<size_t>{0});
   ASSERT_EQ((*first)->given.size(), 1u);
+  ASSERT_EQ((*first)->scalars.size(), 1u);
+  EXPECT_TRUE((*first)->scalars[0].same((*first)->given[0]));
   EXPECT_TRUE(ir::uses((*first)->range, (*first)->given[0].get()));
   const Canonical known = canonicalize(twice(ir::index(8)), {n});
   EXPECT_NE(*kernels.run(known, wasm), *first);
   EXPECT_NE(*kernels.run(known, TargetKind::cpu), *kernels.run(known, wasm));
+}
+
+// A page builds a pipeline for each kernel, so webgpu's take computed extents as scalars.
+TEST(PassedKernels, KernelsBehindOtherStridesAreOneOnWebgpu) {
+  PassedKernels kernels;
+  const ir::Var n = ir::var("n");
+  const auto of = [&](int64_t stride, TargetKind target) {
+    const Canonical kernel = canonicalize(twice(ir::floordiv(n, stride)), {n});
+    return **kernels.run(kernel, target);
+  };
+  EXPECT_NE(of(2, TargetKind::wasm).key, of(4, TargetKind::wasm).key);
+  const PassedKernels::Passed two = of(2, TargetKind::webgpu), four = of(4, TargetKind::webgpu);
+  EXPECT_EQ(two.key, four.key);
+  ASSERT_EQ(four.scalars.size(), 1u);
+  EXPECT_TRUE(ir::equal(four.scalars[0], ir::floordiv(four.given[0], 4)));
+}
+
+// Each scale of a quantized model is another number.
+TEST(PassedKernels, KernelsOfOtherScalesAreOneOnWebgpu) {
+  const auto kernels_with = [](float scale) {
+    const onnx::Message source =
+        model({{value("x", {"n", "4"})},
+               {node("ReduceMax", {"x"}, {"top"}, {onnx::attribute("keepdims", int64_t{0})}),
+                node("Constant", {}, {"scale"}, {onnx::attribute("value_float", scale)}),
+                node("Mul", {"top", "scale"}, {"y"})},
+               {value("y", {})}});
+    Options options;
+    options.target = "webgpu";
+    const auto files = compile(bytes_of(source), options);
+    if (!files) return files.error().to_string();
+    std::string text;
+    for (const package::File& file : *files) {
+      if (file.name == "kernels.json")
+        text.assign(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+    }
+    return text;
+  };
+  EXPECT_EQ(kernels_with(0.3f), kernels_with(0.7f));
+  EXPECT_NE(kernels_with(0.3f), kernels_with(0.5f));
 }
 
 // Two launches of one kernel, each over its own dimension; by kept kernels the same bytes.

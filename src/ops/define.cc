@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "ir/print.h"
 
@@ -89,14 +90,32 @@ Result<Tensor> as_list(Builder& b, int input, const Expr& count) {
   return b.reshape(cat(stage_name(b), ".", name), tensor, {b.simplify(count)});
 }
 
+namespace {
+
+// A float that is no multiple of a half, which is nothing that algebra knows.
+bool is_scale(const Tensor& tensor) {
+  if (tensor.rank() > 0 || !tensor.host || !ir::is_float(tensor.dtype())) return false;
+  const auto known = ir::as_float(tensor.host->front());
+  return known && std::trunc(2 * *known) != 2 * *known;
+}
+
+}  // namespace
+
 Result<> elementwise(Builder& b, DType dtype,
                      const std::function<Expr(std::span<const Expr>)>& body) {
   std::vector<Tensor> tensors;
   for (int i = 0; i < b.input_count(); ++i) tensors.push_back(b.input(i));
   GS_ASSIGN(Shape shape, b.broadcast(tensors));
+  // One number that a run computes times a scale reads it from memory: as literals, the scales of a
+  // quantized model would make a kernel each.
+  const auto is_known = [](const Tensor& tensor) { return tensor.host.has_value(); };
+  const bool reads_scales = shape.empty() && !std::ranges::all_of(tensors, is_known);
   b.output(0, b.compute(stage_name(b), dtype, shape, [&](Point point) {
     std::vector<Expr> elements;
-    for (const Tensor& tensor : tensors) elements.push_back(b.at_broadcast(tensor, point));
+    for (const Tensor& tensor : tensors) {
+      const bool reads = reads_scales && is_scale(tensor);
+      elements.push_back(reads ? tensor.at(point) : b.at_broadcast(tensor, point));
+    }
     return body(elements);
   }));
   return {};
