@@ -12,6 +12,7 @@
 #include "schedule/default_schedule.h"
 #include "schedule/few_rows.h"
 #include "schedule/group_stages.h"
+#include "schedule/long_rounds.h"
 #include "schedule/tiling.h"
 
 namespace gossamer::compiler {
@@ -109,6 +110,7 @@ std::vector<schedule::Launched> ModuleBuilder::launched() const {
                     : schedule::single_stages(stages_.program);
   if (options_.fuse)
     schedule::merge_for_few_rows(launched, ends_of(stages_), hardware ? *hardware : caps_);
+  if (ends_loops_early()) schedule::add_long_rounds(launched, caps_);
   if (!options_.records && !options_.groups) return launched;
   for (schedule::Launched& one : launched)
     if (auto* group = std::get_if<schedule::Group>(&one)) group->key = schedule::key_of(*group);
@@ -151,6 +153,12 @@ bool ModuleBuilder::is_recorded(const schedule::Group& group,
   return options_.records && has_points(group) &&
          !(options_.records->points_of(group, caps_).empty() &&
            options_.records->points_of(group, others).empty());
+}
+
+bool ModuleBuilder::ends_loops_early() const {
+  if (target_ != TargetKind::opengl && target_ != TargetKind::webgpu) return false;
+  if (options_.adapters != "any") return options_.adapters == "software";
+  return target_ == TargetKind::opengl || options_.native_side;
 }
 
 bool ModuleBuilder::is_empty(const ir::BufferNode& buffer) {
@@ -235,20 +243,23 @@ Result<package::Launch> ModuleBuilder::launch_of(const schedule::Group& group,
   const auto at = [](const std::optional<schedule::Point>& point) {
     return point ? &*point : nullptr;
   };
+  const ir::Expr times = group.rounds.get() ? rows.times * group.rounds : rows.times;
   GS_ASSIGN(package::Call call, add_kernel(group, device == 0 ? caps_ : side_caps_, launch.tensors,
-                                           rows.times, at(rows.point)));
+                                           times, at(rows.point)));
   launch.kernel = call.kernel;
   launch.scalars = std::move(call.scalars);
   launch.range = call.range;
-  launch.operations = planner_.number(operations_of(group) * rows.times);
+  launch.operations = planner_.number(operations_of(group) * times);
   const std::optional<schedule::Capabilities> hardware = variant_caps();
-  if (device == 0 && hardware &&
-      (rows.variant || schedule::has_variant(group, caps_, *hardware) ||
-       is_recorded(group, *hardware))) {
+  if (device == 0 && hardware && group.long_rounds) {
+    launch.hardware = package::Call{launch.kernel, launch.scalars, package::Number(0)};
+  } else if (device == 0 && hardware &&
+             (rows.variant || group.rounds.get() ||
+              schedule::has_variant(group, caps_, *hardware) || is_recorded(group, *hardware))) {
     std::vector<int> same;
     GS_ASSIGN(launch.hardware, add_kernel(group, *hardware, same, rows.times, at(rows.variant)));
     GS_CHECK(same == launch.tensors, "variants of ", title_of(group), " take other tensors");
-    if (launch.hardware->kernel == launch.kernel) launch.hardware.reset();
+    if (launch.hardware->kernel == launch.kernel && !group.rounds.get()) launch.hardware.reset();
   }
   return launch;
 }

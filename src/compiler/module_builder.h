@@ -60,6 +60,9 @@ class ModuleBuilder {
     std::optional<schedule::Point> point, variant;  // for the target, and for variant_caps()
     ir::Expr times;                                 // 1 where a run has so many rows, else 0
   };
+  // Whether packages of these options run on drivers that end long loops
+  // (Capabilities::max_rounds).
+  bool ends_loops_early() const;
   // A group's kernels: several where few rows, or many, have one of their own.
   std::vector<ForRows> kernels_by_rows(const schedule::Group& group) const;
   Result<package::Launch> launch_of(const schedule::Group& group, const ForRows& rows);

@@ -47,7 +47,11 @@ struct Group {
       {};            // in the form of that name: whose members these are, in order
   size_t outer = 0;  // in the form `tile`: how many axes, the first ones, number the tiles
   RowCount number = RowCount::any;
-  ir::Expr rows = {};    // of a run, over the dimensions, where `number` is not `any`
+  ir::Expr rows = {};  // of a run, over the dimensions, where `number` is not `any`
+  // 1 in runs that launch it, 0 in others (long_rounds.h); unset: in all. GPUs in hardware launch
+  // all but those of `long_rounds`.
+  ir::Expr rounds = {};
+  bool long_rounds = false;
   std::string key = {};  // key_of (schedule/choice.h), of a group that is finished
 
   const ops::Stage& last() const { return members.back().stage; }

@@ -1,6 +1,7 @@
 #include "schedule/split_reduction.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <ranges>
 #include <string>
@@ -60,13 +61,22 @@ Cut cut_of(const Capabilities& caps) {
           caps.unroll};
 }
 
-constexpr int64_t lanes = 4;              // of a vector on GPUs
-constexpr int64_t busy_points = 1 << 16;  // that keep a GPU's processors busy
-constexpr int64_t open_parts = 256;       // of an axis whose extent a run tells
+// How an axis is divided into parts.
+struct Parts {
+  Expr parts, terms;  // of a part, and of each of its accumulators
+  bool interleaved;   // neighbours are in different parts
+  bool guarded;       // the last part may be shorter
+};
 
-class Splitter {
+constexpr int64_t lanes = 4;                  // of a vector on GPUs
+constexpr int64_t busy_points = 1 << 16;      // that keep a GPU's processors busy
+constexpr int64_t most_long_parts = 1 << 16;  // whose rounds are as many as they may be
+constexpr int64_t open_parts = 256;           // of an axis whose extent a run tells
+
+class ReductionSplitter {
  public:
-  Splitter(const Capabilities& caps, std::vector<Stage>& made) : made_(made), cut_(cut_of(caps)) {}
+  ReductionSplitter(const Capabilities& caps, std::vector<Stage>& made)
+      : made_(made), cut_(cut_of(caps)) {}
 
   void split(Stage stage, int level = 1) {
     const auto axis = long_axis(stage);
@@ -97,14 +107,53 @@ class Splitter {
     split_at(stage, *axis, parts, level);
   }
 
+  // Into parts of at most `most` rounds each.
+  void split_open(const Stage& stage, int64_t most, int level = 1) {
+    const auto is_open = [](const Expr& extent) { return !ir::as_int(extent); };
+    const auto axis = std::ranges::find_if(stage.reduce_extents, is_open);
+    if (stage.kind != StageKind::reduce || axis == stage.reduce_extents.end()) {
+      made_.push_back(stage);
+      return;
+    }
+    // Parts of a single term, where another axis is open as well: it is cut next.
+    const bool more = std::ranges::count_if(stage.reduce_extents, is_open) > 1;
+    const int64_t longest = std::max<int64_t>(1, most / product(stage.reduce_extents, 1));
+    const auto terms =
+        more ? int64_t{1} : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(longest)));
+    const Parts parts{ceil_div(*axis, terms), ir::index(terms), false, terms > 1};
+    const auto at = static_cast<size_t>(axis - stage.reduce_extents.begin());
+    std::vector<Buffer> partial;
+    for (size_t k = 0; k < stage.combiner.left.size(); ++k) {
+      const Stage part = of_parts(stage, at, parts, k, level);
+      partial.push_back(part.output);
+      split_open(part, most, level + 1);
+    }
+    // A tensor has less than 2^31 elements, so parts that are as long as they may be are few.
+    if (more) {
+      split_open(joined(stage, partial, parts.parts), most, level + 2);
+    } else {
+      made_.push_back(joined(stage, partial, ir::min(parts.parts, ir::index(most_long_parts))));
+    }
+  }
+
  private:
   void split_at(const Stage& stage, size_t axis, int64_t parts, int level) {
     std::vector<Buffer> partial;
     for (size_t k = 0; k < stage.combiner.left.size(); ++k) {
-      made_.push_back(of_parts(stage, axis, parts, k, level));
+      made_.push_back(of_parts(stage, axis, whole_parts(stage, axis, parts), k, level));
       partial.push_back(made_.back().output);
     }
-    split(joined(stage, partial, parts), level + 1);
+    split(joined(stage, partial, ir::index(parts)), level + 1);
+  }
+
+  // `parts` parts of equal length.
+  Parts whole_parts(const Stage& stage, size_t axis, int64_t parts) const {
+    const Expr& length = stage.reduce_extents[axis];
+    const auto known = ir::as_int(length);
+    // A part of neighbours is a contraction still.
+    const bool is_tiled = excess_of(stage) > 0 && pattern_of(stage) == Pattern::contraction;
+    return {ir::index(parts), ceil_div(length, parts * cut_.accumulators),
+            cut_.interleaved && !is_tiled, !known || *known % (parts * cut_.accumulators) != 0};
   }
 
   std::optional<size_t> long_axis(const Stage& stage) const {
@@ -185,23 +234,19 @@ class Splitter {
   }
 
   // Accumulator `which` over each part: [points.., parts].
-  Stage of_parts(const Stage& whole, size_t axis, int64_t parts, size_t which, int level) const {
+  Stage of_parts(const Stage& whole, size_t axis, const Parts& cut, size_t which, int level) const {
     const Expr& length = whole.reduce_extents[axis];
-    const auto known = ir::as_int(length);
     const int64_t sums = cut_.accumulators;
-    // A part of neighbours is a contraction still.
-    const bool is_tiled = excess_of(whole) > 0 && pattern_of(whole) == Pattern::contraction;
-    const Expr terms = ceil_div(length, parts * sums);
     Stage stage = whole;
     const std::string what =
         cat(".parts", level > 1 ? std::to_string(level) : "", which > 0 ? cat(".", which) : "");
     stage.name = whole.name + what;
-    stage.extents.push_back(ir::index(parts));
+    stage.extents.push_back(cut.parts);
     const DType kept = stored(whole.combiner.left[which]->type.dtype);
     stage.output = ir::buffer(whole.output->name + what, kept, stage.extents);
     const Var part = ir::var("part");
     stage.axes.push_back(part);
-    stage.reduce_extents[axis] = terms;
+    stage.reduce_extents[axis] = cut.terms;
     stage.values.clear();
     ops::Combiner& combiner = stage.combiner;
     combiner = {};
@@ -209,9 +254,9 @@ class Splitter {
     const size_t count = whole.combiner.left.size();
     for (int64_t sum = 0; sum < sums; ++sum) {
       const Expr step = whole.reduce_axes[axis];
-      const Expr place = cut_.interleaved && !is_tiled
-                             ? step * ir::index(parts) + part
-                             : (Expr(part) * ir::index(sums) + ir::index(sum)) * terms + step;
+      const Expr place = cut.interleaved
+                             ? step * cut.parts + part
+                             : (Expr(part) * ir::index(sums) + ir::index(sum)) * cut.terms + step;
       ir::VarMap own;
       for (size_t k = 0; k < count; ++k) {
         combiner.left.push_back(copy_of(whole.combiner.left[k], sum));
@@ -223,8 +268,7 @@ class Splitter {
         combiner.joined.push_back(ir::substitute(whole.combiner.joined[k], own));
         combiner.identity.push_back(whole.combiner.identity[k]);
         Expr value = ir::substitute(whole.values[k], {{whole.reduce_axes[axis].get(), place}});
-        if (!known || *known % (parts * sums) != 0)
-          value = ir::select(place < length, value, whole.combiner.identity[k]);
+        if (cut.guarded) value = ir::select(place < length, value, whole.combiner.identity[k]);
         stage.values.push_back(value);
       }
       total = next_total(whole.combiner, total, own);
@@ -255,11 +299,11 @@ class Splitter {
     return next;
   }
 
-  static Stage joined(const Stage& whole, const std::vector<Buffer>& partial, int64_t parts) {
+  static Stage joined(const Stage& whole, const std::vector<Buffer>& partial, const Expr& parts) {
     Stage stage = whole;
     const Var part = ir::var("part");
     stage.reduce_axes = {part};
-    stage.reduce_extents = {ir::index(parts)};
+    stage.reduce_extents = {parts};
     std::vector<Expr> point(whole.axes.begin(), whole.axes.end());
     point.push_back(part);
     stage.values.clear();
@@ -274,9 +318,14 @@ class Splitter {
 
 }  // namespace
 
+void split_rounds(const Stage& stage, int64_t most, std::vector<Stage>& made) {
+  Capabilities caps = capabilities_of(TargetKind::opengl);
+  ReductionSplitter(caps, made).split_open(stage, most);
+}
+
 void split_reductions(std::vector<Stage>& stages, const Capabilities& capabilities) {
   std::vector<Stage> made;
-  Splitter splitter(capabilities, made);
+  ReductionSplitter splitter(capabilities, made);
   for (Stage& stage : stages) splitter.split(std::move(stage));
   stages = std::move(made);
 }

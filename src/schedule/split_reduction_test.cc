@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/simplify.h"
 #include "schedule/test_stages.h"
 #include "schedule/tiling.h"
 
@@ -139,6 +140,25 @@ TEST(SplitReduction, InvocationsShareAnOpenAxis) {
   };
   EXPECT_EQ(batch(ir::dimension("size", 100'000)), 2u);
   EXPECT_EQ(batch(ir::dimension("size", 128)), 1u);
+}
+
+TEST(SplitReduction, PartsOfOpenLengthHaveBoundedRounds) {
+  const auto rounds = [](const Stage& stage) {
+    ir::Expr all = index(1);
+    for (const Expr& extent : stage.reduce_extents) all = all * extent;
+    return ir::Bounds().of(ir::simplify(all)).high;
+  };
+  const Buffer a = ir::buffer("A", DType::f32, {index(512), ir::var("h"), ir::var("w")});
+  const Var c = ir::var("c"), y = ir::var("y"), x = ir::var("x");
+  const Stage image = sum(ir::buffer("C", DType::f32, {index(512)}), {c}, {y, x},
+                          {ir::var("h"), ir::var("w")}, ir::load(a, {c, y, x}));
+  for (const Stage& whole : {largest(1000, ir::var("n")), image}) {
+    std::vector<Stage> made;
+    split_rounds(whole, 32'768, made);
+    EXPECT_GT(made.size(), 1u);
+    for (const Stage& stage : made) EXPECT_LE(rounds(stage), 65'536);
+    EXPECT_TRUE(made.back().output.same(whole.output));
+  }
 }
 
 TEST(SplitReduction, OthersStay) {

@@ -72,6 +72,29 @@ export function longRows(tally, target) {
   }
 }
 
+/** Sums, a softmax and a product over dimensions that are open, and longer in the run than those rounds. */
+export function longDimensions(tally, target) {
+  const length = 300_001;
+  const row = new Array(length).fill(1).with(-1, 3);
+  const axis = stored({type: 'i64', shape: [1], data: BigInt64Array.of(1n)}, 'axis');
+  const cases = {
+    'a sum of an open length': [[node('ReduceSum', ['x', 'axis'], ['z'])], [axis], 1, [length + 2]],
+    'sums of many rows of an open length': [[node('ReduceSum', ['x', 'axis'], ['s']), node('ReduceMax', ['s'], ['z'])], [axis], 40, [length + 2]],
+    'a softmax of an open length': [[node('Softmax', ['x'], ['p']), node('ReduceSum', ['p', 'axis'], ['z'])], [axis], 2, [1, 1]],
+    'a product of an open length': [[node('Transpose', ['x'], ['t']), node('MatMul', ['x', 't'], ['z'])], [], 2, new Array(4).fill(length + 8)],
+  };
+  for (const [name, [nodes, weights, rows, right]] of Object.entries(cases)) {
+    writeFileSync(path.join(work, 'length.onnx'), model({
+      nodes, weights, inputs: [value('x', 'f32', ['rows', 'length'])], outputs: [value('z', 'f32', ['a', 'b'])],
+    }));
+    writeFileSync(path.join(work, 'length.npy'), npyOf('<f4', [rows, length], bytesOf(new Array(rows).fill(row).flat())));
+    const {status, stdout, stderr} = run(['run', 'length.onnx', '--target', target, '--input', 'x=length.npy', '--json']);
+    const values = status === 0 ? JSON.parse(stdout).outputs[0].data : [];
+    const near = values.length === right.length && values.every((each, i) => Math.abs(each - right[i]) < 1e-4 * right[i]);
+    tally.record(name, near ? undefined : `gave ${values} ${said(stderr)}`);
+  }
+}
+
 /** Models and packages for a page's target run here; profiles are timed by `method`. */
 export function runs(tally, target, method) {
   const asJson = [...asking(target), '--json'];

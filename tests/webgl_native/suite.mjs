@@ -3,7 +3,7 @@
 import {mkdirSync, rmSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {model, node, npyOf, stored, types, value} from '../cli/models.mjs';
-import {asking, bytesOf, compile, floats, gives, longRows, refuses, run, runs, said, work} from '../cli/native_device.mjs';
+import {asking, bytesOf, compile, floats, gives, longDimensions, longRows, refuses, run, runs, said, work} from '../cli/native_device.mjs';
 import {Tally} from '../tally.mjs';
 
 const tally = new Tally();
@@ -81,6 +81,7 @@ try {
     tooLarge();
     beside();
     longRows(tally, 'opengl'); // the same driver's compute shaders
+    longDimensions(tally, 'opengl');
   }
 } finally {
   rmSync(work, {recursive: true});

@@ -4,7 +4,7 @@
 import {spawnSync} from 'node:child_process';
 import {existsSync, rmSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
-import {asking, compile, gives, refuses, root, run, runs, said, work} from '../cli/native_device.mjs';
+import {asking, compile, gives, longDimensions, refuses, root, run, runs, said, work} from '../cli/native_device.mjs';
 import {Tally} from '../tally.mjs';
 
 const here = path.join(root, 'tests/webgpu_native');
@@ -56,6 +56,7 @@ try {
   else if (first.status !== 0 && first.stderr.includes('no adapter')) tally.skip('the device', `there is no adapter: ${said(first.stderr)}`);
   else {
     runs(tally, 'webgpu', 'timestamps');
+    longDimensions(tally, 'webgpu');
     if (existsSync(path.join(path.dirname(library), 'webgpu.h'))) faults(library);
     else tally.skip('faults', 'the library has no header beside it');
   }
