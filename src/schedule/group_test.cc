@@ -69,6 +69,26 @@ std::string loops(const Group& group, const Capabilities& caps) {
 
 // Columns that a run tells are skipped past their end, not computed again, so that the squares lie
 // where the quotients will.
+// Two windows of the same images, summed: each by itself has vectors along the images' rows, which
+// are not whole vectors, so that one launch of both would have none.
+TEST(GroupStages, WindowsThatHaveVectorsStayApart) {
+  for (const Expr& width : {index(30), Expr(ir::var("w"))}) {
+    const Buffer a = ir::buffer("A", DType::f32, {index(64), width + index(2)});
+    const auto window = [&](const char* name, const Stage* other) {
+      const Buffer w = ir::buffer("W", DType::f32, {index(64), index(3)});
+      const Var c = ir::var("c"), x = ir::var("x"), k = ir::var("k");
+      Stage stage = sum(ir::buffer(name, DType::f32, {index(64), width}), {c, x}, {k}, {index(3)},
+                        ir::load(a, {c, Expr(x) + k}) * ir::load(w, {c, k}));
+      stage.name = name;
+      if (other) stage.result = stage.result + ir::load(other->output, {c, x});
+      return stage;
+    };
+    const Stage one = window("one", nullptr), both = window("both", &one);
+    EXPECT_EQ(grouped({one, both}, {both.output.get()}), "one; both");
+    EXPECT_EQ(grouped({one, both}, {both.output.get()}, cpu), "one; both");
+  }
+}
+
 TEST(Groups, SharesMemoryOfOpenRows) {
   const Var n = ir::var("n"), m = ir::var("m"), i = ir::var("i"), j = ir::var("j");
   const Rows rows(n, m);

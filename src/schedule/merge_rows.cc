@@ -1,12 +1,15 @@
 #include "schedule/merge_rows.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/build.h"
 #include "ir/estimate.h"
+#include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "schedule/access.h"
 #include "schedule/row_schedule.h"
+#include "schedule/tiling.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -120,10 +123,31 @@ bool same_rows(const Group& group) {
   });
 }
 
+// A window of one operand weighted by another, such as a depthwise convolution. Its terms are no
+// row of the operand: neighbouring points read the same elements.
+bool is_window_of_two(const Stage& stage) {
+  if (pattern_of(stage) != Pattern::window) return false;
+  std::set<const ir::BufferNode*> walked;
+  for (const ir::Load* load : loads_of(stage.values)) {
+    for (const ir::Var& axis : stage.reduce_axes) {
+      if (std::ranges::any_of(load->indices,
+                              [&](const Expr& at) { return ir::uses(at, axis.get()); }))
+        walked.insert(load->buffer.get());
+    }
+  }
+  return walked.size() > 1;
+}
+
 // Whether a row is a part of a reader's axes that fills no vector, such as a square of 2 x 2
-// points. By themselves, stages of CPUs have vectors along other axes.
+// points, or a window of a row that has none. By themselves, stages of CPUs have vectors along
+// other axes.
 bool loses_vectors(const Group& group, const Capabilities& caps) {
   if (caps.group_size > 1) return false;
+  const RowTiling tiling = default_row_tiling(group, caps);
+  if (tiling.row_lanes == 1 && tiling.column_lanes == 1 &&
+      std::ranges::any_of(group.members,
+                          [&](const Member& member) { return is_window_of_two(member.stage); }))
+    return true;
   return std::ranges::any_of(group.members, [&](const Member& member) {
     int64_t parts = 1, columns = 1;
     for (const RowAxis& row : member.rows) parts *= row.quotient;
