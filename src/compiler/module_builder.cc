@@ -33,14 +33,13 @@ schedule::Ends ends_of(const graph::StageGraph& graph) {
 // Whether a place among all is divided into places along axes, as after a reshape.
 bool takes_apart(const schedule::Member& member) {
   bool found = false;
-  ops::visit_exprs(member.stage, ops::may_load, [&](const ir::Expr& expr) {
-    ir::visit(expr, [&](const ir::Expr& part) {
+  for (const ir::Expr& value : member.stage.values)
+    ir::visit(value, [&](const ir::Expr& part) {
       const auto* e = ir::as<ir::Binary>(part);
       found = found || (e && (e->op == ir::BinaryOp::floordiv || e->op == ir::BinaryOp::floormod) &&
                         !ir::as<ir::VarNode>(e->a));
       return !found;
     });
-  });
   return found;
 }
 
@@ -155,7 +154,11 @@ bool ModuleBuilder::is_recorded(const schedule::Group& group,
            options_.records->points_of(group, others).empty());
 }
 
+// Browsers check loops themselves, so compilers in pages have no such launches, nor their code.
 bool ModuleBuilder::ends_loops_early() const {
+#ifdef __wasm__
+  return false;
+#endif
   if (target_ != TargetKind::opengl && target_ != TargetKind::webgpu) return false;
   if (options_.adapters != "any") return options_.adapters == "software";
   return target_ == TargetKind::opengl || options_.native_side;

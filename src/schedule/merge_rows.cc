@@ -1,7 +1,6 @@
 #include "schedule/merge_rows.h"
 
 #include <algorithm>
-#include <set>
 
 #include "ir/build.h"
 #include "ir/estimate.h"
@@ -127,15 +126,15 @@ bool same_rows(const Group& group) {
 // row of the operand: neighbouring points read the same elements.
 bool is_window_of_two(const Stage& stage) {
   if (pattern_of(stage) != Pattern::window) return false;
-  std::set<const ir::BufferNode*> walked;
+  const ir::BufferNode* walked = nullptr;
   for (const ir::Load* load : loads_of(stage.values)) {
-    for (const ir::Var& axis : stage.reduce_axes) {
-      if (std::ranges::any_of(load->indices,
-                              [&](const Expr& at) { return ir::uses(at, axis.get()); }))
-        walked.insert(load->buffer.get());
-    }
+    bool walks = false;
+    for (const ir::Var& axis : stage.reduce_axes)
+      for (const Expr& at : load->indices) walks = walks || ir::uses(at, axis.get());
+    if (walks && walked && walked != load->buffer.get()) return true;
+    if (walks) walked = load->buffer.get();
   }
-  return walked.size() > 1;
+  return false;
 }
 
 // Whether a row is a part of a reader's axes that fills no vector, such as a square of 2 x 2
