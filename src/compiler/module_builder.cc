@@ -7,6 +7,7 @@
 #include "ir/build.h"
 #include "ir/simplify.h"
 #include "ir/type_rules.h"
+#include "ops/linearize.h"
 #include "passes/flatten_access.h"
 #include "schedule/access.h"
 #include "schedule/default_schedule.h"
@@ -14,6 +15,7 @@
 #include "schedule/group_stages.h"
 #include "schedule/long_rounds.h"
 #include "schedule/tiling.h"
+#include "schedule/tiling_decoded.h"
 
 namespace gossamer::compiler {
 namespace {
@@ -41,12 +43,6 @@ bool takes_apart(const schedule::Member& member) {
       return !found;
     });
   return found;
-}
-
-ir::Expr elements_of(const ir::BufferNode& buffer) {
-  ir::Expr elements = ir::index(1);
-  for (const ir::Expr& extent : buffer.shape) elements = elements * extent;
-  return ir::simplify(elements, {});
 }
 
 }  // namespace
@@ -154,7 +150,7 @@ bool ModuleBuilder::is_recorded(const schedule::Group& group,
            options_.records->points_of(group, others).empty());
 }
 
-// Browsers check loops themselves, so compilers in pages have no such launches, nor their code.
+// A page's compiler is smaller without: its packages are for browsers, not for these drivers.
 bool ModuleBuilder::ends_loops_early() const {
 #ifdef __wasm__
   return false;
@@ -199,13 +195,10 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
     const schedule::Group& group) const {
   const ops::Stage& last = group.last();
   std::vector<ForRows> kernels{{{}, {}, ir::index(1)}};
-  const auto has_more_than = [](const ir::Expr& rows, int64_t most) {
-    return ir::min(ir::max(rows - ir::index(most), ir::index(0)), ir::index(1));
-  };
   if (group.number == schedule::RowCount::more)
-    kernels[0].times = has_more_than(group.rows, schedule::few_rows(caps_));
+    kernels[0].times = schedule::is_more(group.rows, schedule::few_rows(caps_));
   if (group.number == schedule::RowCount::few)
-    kernels[0].times = ir::index(1) - has_more_than(group.rows, schedule::few_rows(caps_));
+    kernels[0].times = ir::index(1) - schedule::is_more(group.rows, schedule::few_rows(caps_));
   if (group.form != schedule::GroupForm::single || !last.side.empty() || !group.in_place.empty())
     return kernels;
   const ir::Expr rows = schedule::rows_of_decoded(last);
@@ -221,7 +214,7 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
   };
   ForRows few = points(schedule::tiling_for_few_rows);
   if ((few.point || few.variant) && group.number != schedule::RowCount::more) {
-    const ir::Expr more = has_more_than(rows, schedule::few_rows(caps_));
+    const ir::Expr more = schedule::is_more(rows, schedule::few_rows(caps_));
     kernels[0].times = more;
     few.times = ir::index(1) - more;
     if (group.number == schedule::RowCount::few) return {few};
@@ -229,7 +222,7 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
   }
   ForRows many = points(schedule::tiling_for_many_rows);
   if (many.point || many.variant) {
-    many.times = has_more_than(rows, schedule::some_rows);
+    many.times = schedule::is_more(rows, schedule::some_rows);
     kernels[0].times = kernels[0].times - many.times;
     kernels.push_back(std::move(many));
   }
@@ -325,7 +318,7 @@ Result<> ModuleBuilder::add_checks(std::span<const schedule::Launched> launched)
       if (!walks || member.written)
         others.insert(member.stage.output->name);
       else
-        counts.push_back(elements_of(*member.stage.output));
+        counts.push_back(ir::simplify(ops::product(member.stage.output->shape)));
   }
   for (const graph::Check& check : stages_.checks) {
     if (!check.counted.empty() && !others.contains(check.counted) &&

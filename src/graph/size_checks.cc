@@ -6,6 +6,7 @@
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
+#include "ops/linearize.h"
 
 namespace gossamer::graph {
 namespace {
@@ -91,9 +92,7 @@ Result<> check_extents(const std::vector<Expr>& extents, const std::string& plac
 // (schedule/online.h) has none of its scores, so the schedule decides which checks hold.
 void check_count(const ops::Stage& stage, int64_t most, const std::string& place,
                  StageBuilder& stages) {
-  Expr elements = ir::index(1);
-  for (const Expr& extent : stage.output->shape) elements = elements * extent;
-  elements = ir::simplify(elements, stages.bounds);
+  const Expr elements = ir::simplify(ops::product(stage.output->shape), stages.bounds);
   if (stages.bounds.of(elements).high <= most) return;
   std::string message = cat("tensor \"", stage.output->name, "\" of ", stage.origin);
   if (const auto known = ir::as_int(elements)) {

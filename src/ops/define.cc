@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/print.h"
+#include "ops/linearize.h"
 
 namespace gossamer::ops {
 
@@ -82,8 +83,7 @@ Result<Tensor> as_list(Builder& b, int input, const Expr& count) {
     GS_TRY(has_shape(b, input, {count}));
     return tensor;
   }
-  Expr elements = ir::index(1);
-  for (const Expr& extent : tensor.shape()) elements = elements * extent;
+  const Expr elements = product(tensor.shape());
   const std::string& name = b.def().inputs[static_cast<size_t>(input)].name;
   GS_TRY(b.require(elements == count, cat("input ", name, " is ", shape_text(tensor.shape()),
                                           ", it should be ", shape_text({b.simplify(count)}))));
@@ -92,7 +92,7 @@ Result<Tensor> as_list(Builder& b, int input, const Expr& count) {
 
 namespace {
 
-// A float that is no multiple of a half, which is nothing that algebra knows.
+// A float that is not a multiple of 0.5: the simplifier has no rule for its value.
 bool is_scale(const Tensor& tensor) {
   if (tensor.rank() > 0 || !tensor.host || !ir::is_float(tensor.dtype())) return false;
   const auto known = ir::as_float(tensor.host->front());

@@ -11,6 +11,7 @@
 #include "schedule/access.h"
 #include "schedule/in_place.h"
 #include "schedule/tiling.h"
+#include "schedule/tiling_decoded.h"
 
 namespace gossamer::schedule {
 namespace {

@@ -6,6 +6,7 @@
 #include "ir/rewrite.h"
 #include "schedule/test_stages.h"
 #include "schedule/tiling.h"
+#include "schedule/tiling_decoded.h"
 
 namespace gossamer::schedule {
 namespace {

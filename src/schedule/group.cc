@@ -14,6 +14,10 @@ bool contains(const std::vector<ir::Buffer>& buffers, const ir::Buffer& buffer) 
 
 }  // namespace
 
+ir::Expr is_more(const ir::Expr& count, int64_t most) {
+  return ir::min(ir::max(count - ir::index(most), ir::index(0)), ir::index(1));
+}
+
 Group single_group(ops::Stage stage) { return {GroupForm::single, {{std::move(stage), {}, true}}}; }
 
 bool has_tiles(const Group& group) {

@@ -57,6 +57,9 @@ struct Group {
   const ops::Stage& last() const { return members.back().stage; }
 };
 
+// 1 in runs with a count of more than `most`, 0 in others: how often they launch a kernel.
+ir::Expr is_more(const ir::Expr& count, int64_t most);
+
 Group single_group(ops::Stage stage);
 
 // Whether it computes tiles of several stages, which workgroups or work items hold.

@@ -19,6 +19,7 @@
 #include "schedule/scatter.h"
 #include "schedule/stage_in.h"
 #include "schedule/tiling.h"
+#include "schedule/tiling_decoded.h"
 
 namespace gossamer::schedule {
 namespace {

@@ -18,7 +18,7 @@ using ops::StageKind;
 
 constexpr int64_t most_terms = 4096;  // of a part: longer sums of floats lose terms
 
-// Of all members' walks, by one invocation; what lanes and threads share is not counted.
+// Of the loops of all members, as if one invocation ran them without lanes.
 Expr rounds_of(const Group& group) {
   Expr rounds = ir::index(0);
   for (const Member& member : group.members) {
@@ -45,7 +45,7 @@ bool may_be_cut(const Group& group) {
   return !has_tiles(group) && std::ranges::all_of(group.members, is_cut);
 }
 
-std::vector<Launched> in_parts(const Group& group) {
+std::vector<Launched> in_parts(const Group& group, const Capabilities& capabilities) {
   std::vector<Stage> stages;
   ir::BufferMap own;  // in place of memory that members share with later ones
   for (size_t i = 0; i < group.members.size(); ++i) {
@@ -59,7 +59,7 @@ std::vector<Launched> in_parts(const Group& group) {
       stage.output = ir::Buffer(new ir::BufferNode(*output));
       own[output.get()] = stage.output;
     }
-    split_rounds(stage, most_terms, stages);
+    split_rounds(stage, most_terms, capabilities, stages);
   }
   std::vector<Launched> made;
   for (Stage& stage : stages) {
@@ -86,12 +86,12 @@ void add_long_rounds(std::vector<Launched>& launched, const Capabilities& capabi
       if (!ir::as_int(rounds) && ir::Bounds().of(rounds).high > most &&
           static_cast<int>(buffers) <= capabilities.max_storage_buffers) {
         group->in_place.clear();  // the other launches read it after this one
-        longer = in_parts(*group);
-        const Expr excess = ir::min(ir::max(rounds - ir::index(most), ir::index(0)), ir::index(1));
-        group->rounds = ir::index(1) - excess;
+        longer = in_parts(*group, capabilities);
+        const Expr more = is_more(rounds, most);
+        group->rounds = ir::index(1) - more;
         for (Launched& other : longer) {
           auto& made = std::get<Group>(other);
-          made.rounds = excess;
+          made.rounds = more;
           made.long_rounds = true;
         }
       }

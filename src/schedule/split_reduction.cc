@@ -318,9 +318,9 @@ class ReductionSplitter {
 
 }  // namespace
 
-void split_rounds(const Stage& stage, int64_t most, std::vector<Stage>& made) {
-  Capabilities caps = capabilities_of(TargetKind::opengl);
-  ReductionSplitter(caps, made).split_open(stage, most);
+void split_rounds(const Stage& stage, int64_t most, const Capabilities& capabilities,
+                  std::vector<Stage>& made) {
+  ReductionSplitter(capabilities, made).split_open(stage, most);
 }
 
 void split_reductions(std::vector<Stage>& stages, const Capabilities& capabilities) {

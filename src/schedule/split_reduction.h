@@ -17,6 +17,7 @@ void split_reductions(std::vector<ops::Stage>& stages, const Capabilities& capab
 
 // Appends the stage to `made`. A reduction whose length only the run knows becomes parts of at most
 // `most` rounds each, and a reduction of these.
-void split_rounds(const ops::Stage& stage, int64_t most, std::vector<ops::Stage>& made);
+void split_rounds(const ops::Stage& stage, int64_t most, const Capabilities& capabilities,
+                  std::vector<ops::Stage>& made);
 
 }  // namespace gossamer::schedule

@@ -154,7 +154,7 @@ TEST(SplitReduction, PartsOfOpenLengthHaveBoundedRounds) {
                           {ir::var("h"), ir::var("w")}, ir::load(a, {c, y, x}));
   for (const Stage& whole : {largest(1000, ir::var("n")), image}) {
     std::vector<Stage> made;
-    split_rounds(whole, 32'768, made);
+    split_rounds(whole, 32'768, capabilities_of(TargetKind::opengl), made);
     EXPECT_GT(made.size(), 1u);
     for (const Stage& stage : made) EXPECT_LE(rounds(stage), 65'536);
     EXPECT_TRUE(made.back().output.same(whole.output));

@@ -12,6 +12,8 @@
 #include "schedule/access.h"
 #include "schedule/costs.h"
 #include "schedule/stage_in.h"
+#include "schedule/tiling_decoded.h"
+#include "schedule/tiling_parts.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -22,17 +24,6 @@ using ops::StageKind;
 
 constexpr std::array<std::string_view, 6> names{"map",         "reduce", "window",
                                                 "contraction", "scan",   "scatter"};
-
-int64_t extent_or(const Expr& e, int64_t fallback) { return ir::as_int(e).value_or(fallback); }
-
-int64_t extent_at(const Stage& stage, int axis) {
-  return axis < 0 ? 1
-                  : std::max<int64_t>(ir::estimate(stage.extents[static_cast<size_t>(axis)]), 1);
-}
-
-bool moves(const ir::Load& load, const ir::Var& axis) {
-  return std::ranges::any_of(load.indices, [&](const Expr& e) { return ir::uses(e, axis.get()); });
-}
 
 // Whether vectors along an axis would gather what lies along a reduction's own axis (sums of rows).
 bool rows_are_contiguous(const Stage& stage, int dim, const Capabilities& caps) {
@@ -73,36 +64,6 @@ int lanes_of_rows(const Stage& stage, int dim, const Capabilities& caps) {
   }
   const auto most = static_cast<int>(std::bit_floor(static_cast<uint64_t>(extent)));
   return moves_along ? std::min(caps.vector_lanes, most) : 0;
-}
-
-// Vectors along the axis that the output's layout asks for.
-void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
-  const ir::Layout& layout = stage.output->layout;
-  const int rank = static_cast<int>(stage.output->shape.size());
-  if (layout.flat) {
-    // A texel of a port: four points in row-major order. A scalar is one point, held by all four.
-    tiling.lanes = rank == 0 ? 1 : 4;
-    return;
-  }
-  if (rank == 0) return;
-  const int dim = vector_dim(layout, rank);
-  const bool whole =
-      is_blocked(layout) ||
-      extent_or(stage.output->shape[static_cast<size_t>(dim)], 1) % caps.vector_lanes == 0;
-  const bool carried = stage.kind == StageKind::scan && dim == static_cast<int>(stage.along);
-  if (!whole && !carried) {
-    if (const int lanes = lanes_of_rows(stage, dim, caps); lanes > 0) {
-      tiling.vector_axis = dim;
-      tiling.lanes = lanes;
-      return;
-    }
-  }
-  if ((!whole && !skips_lanes(stage, dim, caps)) || carried) return;
-  if (!is_blocked(layout) && rows_are_contiguous(stage, dim, caps)) return;
-  // Where lanes would be guarded, points that share what they read are computed one by one instead.
-  if (caps.group_size == 1 && !whole && runs_of(stage)[static_cast<size_t>(dim)] > 1) return;
-  tiling.vector_axis = dim;
-  tiling.lanes = caps.vector_lanes;
 }
 
 struct Tile {
@@ -407,90 +368,6 @@ void choose_parts(const Stage& stage, const Capabilities& caps, Tiling& tiling) 
   tiling.rows = rows && *rows <= 4 ? static_cast<int>(*rows) : 1;
 }
 
-// Whether the bytes that a factor is decoded from are neighbours along the reduction.
-bool decodes_neighbours(const Stage& stage) {
-  return std::ranges::all_of(loads_of(decoded_factor(stage)), [&](const ir::Load* load) {
-    if (ir::byte_size(load->buffer->dtype) != 1) return true;
-    const int dim = vector_dim(load->buffer->layout, static_cast<int>(load->indices.size()));
-    return dim >= 0 &&
-           (!moves(*load, stage.reduce_axes[0]) ||
-            ir::uses(load->indices[static_cast<size_t>(dim)], stage.reduce_axes[0].get()));
-  });
-}
-
-// A column's numbers of a few bits are neighbours along the reduction: an invocation takes a piece
-// of them, for columns that share what it reads of the other factor. A piece of 32 numbers of 4
-// bits is a load of 16 bytes, and has one scale in most models. Measured on an NVIDIA H200 with 1 x
-// 2048 x 2048 to 1 x 2048 x 128256 and 1 x 8192 x 2048: pieces of 8 to 32, 2 to 8 columns, 32 to
-// 128 parts.
-std::optional<Tiling> pieces_of_columns(const Stage& stage, const Capabilities& caps, int axis) {
-  if (!decodes_neighbours(stage)) return std::nullopt;
-  constexpr int longest_piece = 32, shortest_piece = 8;
-  constexpr int64_t most_parts = 128, least_parts = 16, group = 64;
-  const int64_t length = extent_or(stage.reduce_extents[0], 0);
-  const int64_t columns = extent_or(stage.extents[static_cast<size_t>(axis)], 0);
-  if (!caps.hardware || length < shortest_piece * least_parts || columns < 1) return std::nullopt;
-  int piece = longest_piece;
-  while (piece > shortest_piece && (length % piece != 0 || length < piece * least_parts))
-    piece /= 2;
-  Tiling tiling;
-  tiling.pattern = pattern_of(stage);
-  // Parts that share the length without a rest, if there are enough.
-  int64_t parts = std::min(most_parts, length / piece);
-  for (int64_t fewer = parts; fewer >= least_parts; --fewer) {
-    if (length % (fewer * piece) != 0) continue;
-    parts = fewer;
-    break;
-  }
-  tiling.row_axis = axis;
-  tiling.rows = columns >= 32768 ? 8 : columns >= 1024 ? 4 : 2;
-  tiling.reduce_axis = 0;
-  tiling.reduce_block = tiling.unroll = piece;
-  tiling.parts = static_cast<int>(parts);
-  tiling.part_vectors = static_cast<int>(std::max<int64_t>(group / parts, 1));
-  tiling.group_size = caps.group_size;
-  return tiling;
-}
-
-// The reduction in blocks in which parts of the factor, such as a scale, stay the same.
-void choose_blocks_of_factor(const Stage& stage, const Expr& factor, const Capabilities& caps,
-                             Tiling& tiling) {
-  constexpr int64_t most = 64;
-  int64_t block = 1;
-  ir::visit(factor, [&](const Expr& e) {
-    const auto* quotient = ir::as<ir::Binary>(e);
-    if (!quotient || quotient->op != ir::BinaryOp::floordiv ||
-        quotient->a.get() != stage.reduce_axes[0].get())
-      return true;
-    if (const auto by = ir::as_int(quotient->b)) block = std::max(block, std::min(*by, most));
-    return true;
-  });
-  const int64_t length = extent_or(stage.reduce_extents[0], 0);
-  const bool blocks = block > 1 && length >= block;
-  tiling.reduce_axis = blocks ? 0 : -1;
-  tiling.reduce_block = blocks ? static_cast<int>(block) : 1;
-  tiling.partial = false;
-  tiling.unroll = caps.unroll;
-}
-
-// Tiles of rows share a factor that takes work, where there are several: it is computed once for
-// all of them, into memory that a cache holds.
-void share_decoded(const Stage& stage, const Expr& rows, const Capabilities& caps, Tiling& tiling) {
-  const int64_t most_bytes = caps.max_private_bytes;
-  const Expr factor = decoded_factor(stage);
-  if (tiling.vector_axis < 0 ||
-      !ir::uses(factor, stage.axes[static_cast<size_t>(tiling.vector_axis)].get()))
-    return;
-  choose_blocks_of_factor(stage, factor, caps, tiling);
-  const int64_t bytes = extent_or(stage.reduce_extents[0], most_bytes + 1) * tiling.vectors *
-                        tiling.lanes * ir::byte_size(factor->type.dtype);
-  const int64_t known = ir::as_int(rows).value_or(2 * tiling.rows);
-  if (tiling.row_axis < 0 || tiling.joined_axis >= 0 || tiling.rows < 2 ||
-      known < 2 * tiling.rows || bytes > most_bytes)
-    return;
-  tiling.cache = factor.same(factors_of(stage).a) ? 0 : 1;
-}
-
 // Where invocations are few, smaller workgroups are spread over more processors.
 void choose_group_size(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   if (is_grouped(tiling) || tiling.parts > 1) return;
@@ -505,6 +382,46 @@ void choose_group_size(const Stage& stage, const Capabilities& caps, Tiling& til
 }
 
 }  // namespace
+
+int64_t extent_or(const Expr& e, int64_t fallback) { return ir::as_int(e).value_or(fallback); }
+
+int64_t extent_at(const Stage& stage, int axis) {
+  return axis < 0 ? 1
+                  : std::max<int64_t>(ir::estimate(stage.extents[static_cast<size_t>(axis)]), 1);
+}
+
+bool moves(const ir::Load& load, const ir::Var& axis) {
+  return std::ranges::any_of(load.indices, [&](const Expr& e) { return ir::uses(e, axis.get()); });
+}
+
+void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
+  const ir::Layout& layout = stage.output->layout;
+  const int rank = static_cast<int>(stage.output->shape.size());
+  if (layout.flat) {
+    // A texel of a port: four points in row-major order. A scalar is one point, held by all four.
+    tiling.lanes = rank == 0 ? 1 : 4;
+    return;
+  }
+  if (rank == 0) return;
+  const int dim = vector_dim(layout, rank);
+  const bool whole =
+      is_blocked(layout) ||
+      extent_or(stage.output->shape[static_cast<size_t>(dim)], 1) % caps.vector_lanes == 0;
+  const bool carried = stage.kind == StageKind::scan && dim == static_cast<int>(stage.along);
+  if (!whole && !carried) {
+    if (const int lanes = lanes_of_rows(stage, dim, caps); lanes > 0) {
+      tiling.vector_axis = dim;
+      tiling.lanes = lanes;
+      return;
+    }
+  }
+  if ((!whole && !skips_lanes(stage, dim, caps)) || carried) return;
+  if (!is_blocked(layout) && rows_are_contiguous(stage, dim, caps)) return;
+  // Where lanes would be guarded, points that share what they read are computed one by one instead.
+  if (caps.group_size == 1 && !whole && runs_of(stage)[static_cast<size_t>(dim)] > 1) return;
+  tiling.vector_axis = dim;
+  tiling.lanes = caps.vector_lanes;
+}
 
 bool skips_lanes(const Stage& stage, int axis, const Capabilities& caps) {
   return stage.kind == StageKind::compute && caps.group_size == 1 && !caps.texture_memory &&
@@ -559,59 +476,6 @@ bool shares(const Stage& stage, int vector_axis) {
     if (runs[i] > 1 && static_cast<int>(i) != vector_axis) return true;
   }
   return false;
-}
-
-Expr rows_of_decoded(const Stage& stage) {
-  if (stage.kind != StageKind::reduce || stage.in_order || stage.reduce_axes.size() != 1) return {};
-  const Expr factor = decoded_factor(stage);
-  if (!factor.get()) return {};
-  Expr rows = ir::index(1);
-  int columns = 0;
-  for (size_t i = 0; i < stage.axes.size(); ++i) {
-    if (ir::uses(factor, stage.axes[i].get())) {
-      ++columns;
-    } else {
-      rows = rows * stage.extents[i];
-    }
-  }
-  return columns == 1 ? ir::simplify(rows) : Expr();
-}
-
-int64_t few_rows(const Capabilities& caps) { return caps.group_size > 1 ? 8 : 1; }
-
-std::optional<Tiling> tiling_for_few_rows(const Stage& stage, const Capabilities& caps) {
-  if (caps.texture_memory || !rows_of_decoded(stage).get()) return std::nullopt;
-  const Expr factor = decoded_factor(stage);
-  const auto column = std::ranges::find_if(
-      stage.axes, [&](const ir::Var& axis) { return ir::uses(factor, axis.get()); });
-  const auto axis = static_cast<int>(column - stage.axes.begin());
-  if (caps.group_size > 1) return pieces_of_columns(stage, caps, axis);
-  Tiling tiling;
-  tiling.pattern = pattern_of(stage);
-  choose_vector(stage, caps, tiling);
-  if (tiling.vector_axis != axis) return std::nullopt;
-  choose_blocks_of_factor(stage, factor, caps, tiling);
-  const int64_t blocks = (extent_at(stage, axis) + tiling.lanes - 1) / tiling.lanes;
-  tiling.vectors = costs_of(caps).sums / 2;  // a factor's parts take the other registers
-  while (tiling.vectors > 1 &&
-         (blocks % tiling.vectors != 0 || blocks / tiling.vectors < costs_of(caps).least_sums))
-    tiling.vectors /= 2;
-  return tiling;
-}
-
-std::optional<Tiling> tiling_for_many_rows(const Stage& stage, const Capabilities& caps) {
-  constexpr int64_t many = 1024;
-  if (!caps.hardware || !rows_of_decoded(stage).get()) return std::nullopt;
-  Stage known = stage;
-  const Expr factor = decoded_factor(stage);
-  int64_t rows = many;
-  for (size_t i = stage.axes.size(); i-- > 0;) {
-    if (ir::uses(factor, stage.axes[i].get()) || ir::as_int(stage.extents[i])) continue;
-    known.extents[i] = ir::index(std::exchange(rows, 1));
-  }
-  const Tiling tiling = default_tiling(known, caps);
-  return is_grouped(tiling) && tiling != default_tiling(stage, caps) ? std::optional(tiling)
-                                                                     : std::nullopt;
 }
 
 Tiling default_tiling(const Stage& stage, const Capabilities& caps) {

@@ -1,5 +1,6 @@
 // Which way the default schedules walk.
 #include "schedule/tiling.h"
+#include "schedule/tiling_decoded.h"
 
 #include "schedule/default_schedule.h"
 #include "schedule/test_stages.h"

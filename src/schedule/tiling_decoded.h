@@ -1,0 +1,30 @@
+// The numbers of default schedules for products with a factor that is decoded from bytes
+// (stage_in.h), such as the weights of a language model.
+#pragma once
+
+#include <optional>
+
+#include "schedule/tiling.h"
+
+namespace gossamer::schedule {
+
+// Of a product with a factor that is decoded from bytes (stage_in.h): the number of rows that share
+// it, over the dimensions; null for any other stage.
+ir::Expr rows_of_decoded(const ops::Stage& stage);
+// So many rows are few: a kernel of its own computes them, with the numbers below.
+int64_t few_rows(const Capabilities& caps);
+// More rows than so many are many: a kernel of its own with larger tiles computes them on GPUs.
+constexpr int64_t some_rows = 256;
+// Numbers for many rows whose number only the run knows. None: the default point is for any number.
+std::optional<Tiling> tiling_for_many_rows(const ops::Stage& stage, const Capabilities& caps);
+// Numbers for few of these rows. On GPUs, invocations of a workgroup share the sums of some
+// columns, each with pieces of neighbours; on CPUs, many columns are under way together. None: the
+// target or the stage has no use for it.
+std::optional<Tiling> tiling_for_few_rows(const ops::Stage& stage, const Capabilities& caps);
+
+// Tiles of rows share a factor that takes work, where there are several: it is computed once for
+// all of them, into memory that a cache holds.
+void share_decoded(const ops::Stage& stage, const ir::Expr& rows, const Capabilities& caps,
+                   Tiling& tiling);
+
+}  // namespace gossamer::schedule
