@@ -118,7 +118,7 @@ class Model {
   // Errors: another type or shape.
   Result<> write_state(const std::string& name, const TensorView& value);
   void reset_state();  // back to the beginning, all of it
-  // States that grow in place have at most so many rows from here on: the first ones.
+  // Keeps the first `rows` rows of the states that grow in place.
   void shorten_state(int64_t rows);
   // States that do not grow in place, which cannot be shortened.
   std::vector<std::string> fixed_state() const;

@@ -1,13 +1,28 @@
 """Small models that several tests compile, and how much of the interpreter some work leaves to other threads."""
 
+import contextlib
 import threading
 import time
 
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper
 
+import gossamer
+
 WEIGHT = np.arange(12, dtype=np.float32).reshape(3, 4) / 10
+
+
+@contextlib.contextmanager
+def driver_needed():
+    """Skips the test where what runs within needs a driver that this machine lacks."""
+    try:
+        yield
+    except gossamer.Error as problem:
+        if "install" not in str(problem):
+            raise
+        pytest.skip(f"this machine has no driver: {problem}")
 
 
 def model_of(nodes, inputs, outputs, initializers=()):

@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import gossamer
-from models import model_of
+from models import driver_needed, model_of
 
 PROMPT = [5, 7, 13]
 WORDS, WIDTH, CONTEXT = 60, 16, 40
@@ -50,12 +50,8 @@ def decoder():
 
 def loaded(target="cpu", **options):
     model = gossamer.compile(decoder(), target, state=True, generate=True, state_rows=CONTEXT, threads=1, **options)
-    try:
+    with driver_needed():
         assert len(model.state) == 3
-    except gossamer.Error as problem:
-        if "install" not in str(problem):
-            raise
-        pytest.skip(f"this machine has no driver: {problem}")
     return model
 
 

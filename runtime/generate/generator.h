@@ -42,7 +42,8 @@ class Generator {
   Result<> prepare(std::map<std::string, HostTensor> feeds);
   // An input that counts tokens; nothing for any other name.
   std::optional<HostTensor> counted(const Port& port, int64_t before, int64_t count) const;
-  // Feeds so many tokens after so many others: of the prompt, or the token of the step before.
+  // Feeds the `count` tokens that follow the first `before`: a piece of the prompt, or the token of
+  // the last step.
   Result<> run(int64_t before, int64_t count);
   Result<> send();
   void send_up_to(int64_t steps);

@@ -11,6 +11,7 @@
 #include "onnx/model_writer.h"
 #include "runtime/cpu/device.h"
 #include "runtime/generate/generator.h"
+#include "runtime/test_device.h"
 #include "runtime/test_folder.h"
 
 namespace gossamer {
@@ -270,47 +271,32 @@ struct Asked {
   int reads = 0, writes = 0;  // that move bytes
 };
 
-class CountingQueue : public runtime::Queue {
+class CountingQueue : public runtime::ForwardingQueue {
  public:
-  CountingQueue(runtime::Queue& queue, Asked& asked) : queue_(queue), asked_(asked) {}
+  CountingQueue(runtime::Queue& queue, Asked& asked) : ForwardingQueue(queue), asked_(asked) {}
   Result<> write(runtime::Buffer& to, size_t offset, std::span<const std::byte> bytes,
                  ir::DType storage) override {
     asked_.writes += !bytes.empty();
-    return queue_.write(to, offset, bytes, storage);
+    return ForwardingQueue::write(to, offset, bytes, storage);
   }
   Result<> read(std::span<const runtime::ReadArguments> reads) override {
     ++asked_.reads;
-    return queue_.read(reads);
+    return ForwardingQueue::read(reads);
   }
-  Result<> launch(const runtime::Executable& code,
-                  const runtime::LaunchArguments& arguments) override {
-    return queue_.launch(code, arguments);
-  }
-  Result<std::unique_ptr<runtime::Fence>> submit() override { return queue_.submit(); }
 
  private:
-  runtime::Queue& queue_;
   Asked& asked_;
 };
 
-class CountingDevice : public runtime::Device {
+class CountingDevice : public runtime::ForwardingDevice {
  public:
   explicit CountingDevice(Asked& asked)
-      : cpu_(runtime::make_cpu_device(1)), queue_(cpu_->queue(), asked) {}
+      : ForwardingDevice(runtime::make_cpu_device(1)), queue_(ForwardingDevice::queue(), asked) {}
   std::string_view name() const override { return "counting"; }
   std::string description() const override { return "a cpu that counts"; }
-  Result<std::unique_ptr<runtime::Buffer>> allocate(size_t bytes) override {
-    return cpu_->allocate(bytes);
-  }
-  Result<std::unique_ptr<runtime::Executable>> load(std::span<const std::byte> code,
-                                                    std::span<const runtime::KernelEntry> kernels,
-                                                    int plan_segments) override {
-    return cpu_->load(code, kernels, plan_segments);
-  }
   runtime::Queue& queue() override { return queue_; }
 
  private:
-  std::unique_ptr<runtime::Device> cpu_;
   CountingQueue queue_;
 };
 

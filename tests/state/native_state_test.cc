@@ -10,6 +10,7 @@
 #include "onnx/model_writer.h"
 #include "runtime/cpu/device.h"
 #include "runtime/model.h"
+#include "runtime/test_device.h"
 #include "runtime/test_folder.h"
 
 namespace gossamer {
@@ -310,51 +311,43 @@ struct Failures {
 };
 using Kind = Failures::Kind;
 
-class FailingQueue : public runtime::Queue {
+class FailingQueue : public runtime::ForwardingQueue {
  public:
-  FailingQueue(runtime::Queue& queue, Failures& failures) : queue_(queue), failures_(failures) {}
+  FailingQueue(runtime::Queue& queue, Failures& failures)
+      : ForwardingQueue(queue), failures_(failures) {}
   Result<> write(runtime::Buffer& to, size_t offset, std::span<const std::byte> bytes,
                  ir::DType storage) override {
     GS_TRY(failures_.at(Kind::write));
-    return queue_.write(to, offset, bytes, storage);
-  }
-  Result<> read(std::span<const runtime::ReadArguments> reads) override {
-    return queue_.read(reads);
+    return ForwardingQueue::write(to, offset, bytes, storage);
   }
   Result<> launch(const runtime::Executable& code,
                   const runtime::LaunchArguments& arguments) override {
     GS_TRY(failures_.at(Kind::launch));
-    return queue_.launch(code, arguments);
+    return ForwardingQueue::launch(code, arguments);
   }
   Result<std::unique_ptr<runtime::Fence>> submit() override {
     GS_TRY(failures_.at(Kind::submit));
-    return queue_.submit();
+    return ForwardingQueue::submit();
   }
 
  private:
-  runtime::Queue& queue_;
   Failures& failures_;
 };
 
-class FailingDevice : public runtime::Device {
+class FailingDevice : public runtime::ForwardingDevice {
  public:
   explicit FailingDevice(Failures& failures)
-      : cpu_(runtime::make_cpu_device(1)), queue_(cpu_->queue(), failures), failures_(failures) {}
-  std::string_view name() const override { return cpu_->name(); }
+      : ForwardingDevice(runtime::make_cpu_device(1)),
+        queue_(ForwardingDevice::queue(), failures),
+        failures_(failures) {}
   std::string description() const override { return "a cpu that fails"; }
   Result<std::unique_ptr<runtime::Buffer>> allocate(size_t bytes) override {
     GS_TRY(failures_.at(Kind::allocate));
-    return cpu_->allocate(bytes);
-  }
-  Result<std::unique_ptr<runtime::Executable>> load(std::span<const std::byte> code,
-                                                    std::span<const runtime::KernelEntry> kernels,
-                                                    int plan_segments) override {
-    return cpu_->load(code, kernels, plan_segments);
+    return ForwardingDevice::allocate(bytes);
   }
   runtime::Queue& queue() override { return queue_; }
 
  private:
-  std::unique_ptr<runtime::Device> cpu_;
   FailingQueue queue_;
   Failures& failures_;
 };
