@@ -174,8 +174,8 @@ async function measure(job, party) {
 }
 
 const job = await post('/job', {});
-hideFeatures(job.without);
 try {
+  hideFeatures(job.without);
   const party = await (job.party === 'onnxruntime' ? openOnnxRuntime : openGossamer)(job);
   await post('/progress', {party: job.party, load_ms: party.load_ms, phases: party.phases});
   await post('/result', await measure(job, party));

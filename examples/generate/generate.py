@@ -14,7 +14,7 @@ import gossamer
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("prompt", nargs="+", help="a text, or tokens where there is no tokenizer")
+    parser.add_argument("prompt", nargs="+", help="a text; without a tokenizer, the numbers of tokens")
     parser.add_argument("--tokenizer", help="tokenizer.json of the model")
     parser.add_argument("--target", default="cpu", choices=gossamer.HERE)
     parser.add_argument("--tokens", type=int, default=16)

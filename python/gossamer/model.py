@@ -158,7 +158,7 @@ class Model:
         temperature: 0 takes the likeliest token, otherwise logits are divided by it. top_k, top_p, min_p: filters of draws, in this
         order. repetition_penalty: for tokens of the prompt and of the text; presence_penalty, frequency_penalty: for tokens of the text,
         once, and for each time. seed: one seed gives one text on a target; None: another one in each call. ahead: runs that a GPU is sent
-        before the first of them is read; None: by how long a run takes. prompt_chunk: a longer prompt is fed in runs of so many tokens,
+        before the first of them is read; None: by how long a run takes. prompt_chunk: a longer prompt is fed in runs of this many tokens,
         which bounds the memory that it takes. top_logprobs: how many of the likeliest tokens Generation.top has. feeds: values of inputs
         other than tokens, mask, positions and state, the same in each run.
         Raises Error for a package that does not choose tokens, an empty prompt, a token outside of the vocabulary, an option out of its
