@@ -21,6 +21,11 @@ if(GS_WASM)
   list(FILTER sources EXCLUDE REGEX "/recorder_entry\\.cc$")
   gs_sources(web/compiler/tuner tuner_sources tests)
   gs_add_reactor(tuner SOURCES ${sources} ${tuner_sources} LIBRARIES gossamer_compiler gossamer_tune)
+  # The compiler of @gossamer/ort, without lazy tensors and gradients. Alone in its object file, the source that
+  # these replace is not linked.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/graph/lower_gradient.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  gs_sources(web/compiler/models model_sources tests)
+  gs_add_reactor(models SOURCES ${sources} ${model_sources} LIBRARIES gossamer_compiler)
   return()
 endif()
 

@@ -24,6 +24,7 @@ const containCompiler = ['tensor', 'examples'];
 /** Files outside of web/ that end up in a workspace's dist. */
 const outside = {
   compiler: ['../build-wasm/compiler.wasm', '../build-wasm/tuner.wasm', '../src/shipped'],
+  ort: ['../build-wasm/models.wasm'],
   examples: ['../examples/digits/model.onnx'],
 };
 

@@ -1,11 +1,11 @@
 // Modules of the compiler, which binaryen makes smaller by an eighth and faster by a fifth. Each is made again when the linker's is newer.
 import {execFile} from 'node:child_process';
-import {existsSync, renameSync, rmSync, statSync, writeFileSync} from 'node:fs';
+import {existsSync, renameSync, statSync} from 'node:fs';
 import {resolve} from 'node:path';
 import {promisify} from 'node:util';
 
 const binaries = resolve(import.meta.dirname, '../../node_modules/binaryen/bin');
-/** The linker's module. */
+/** The linker's module; the others are next to it. */
 export const compilerWasm = process.env['GOSSAMER_COMPILER_WASM'] ?? resolve(import.meta.dirname, '../../../build-wasm/compiler.wasm');
 
 // What clang writes for wasm32-wasi, and every browser of the README has.
@@ -26,19 +26,5 @@ async function optimize(linked, made) {
 export async function optimized(linked) {
   const made = linked.replace(/\.wasm$/, '.opt.wasm');
   if (!isNewer(made, linked)) await optimize(linked, made);
-  return made;
-}
-
-/** The same for a page that compiles models and records no lazy tensors: their calls are a fortieth of the module. */
-export async function optimizedForModels(linked) {
-  const made = linked.replace(/\.wasm$/, '.models.opt.wasm');
-  if (isNewer(made, linked)) return made;
-  const kept = ['memory', '_initialize', 'gs_alloc', 'gs_free', 'gs_compile', 'gs_release'];
-  const exports = kept.map((name) => ({name, export: name}));
-  const [graph, fewer] = ['json', 'wasm'].map((extension) => `${made}.fewer.${extension}`);
-  writeFileSync(graph, JSON.stringify([{name: 'page', root: true, reaches: kept}, ...exports]));
-  await run('wasm-metadce', ['-g', `--graph-file=${graph}`, linked, '-o', fewer]);
-  await optimize(fewer, made);
-  for (const file of [graph, fewer]) rmSync(file);
   return made;
 }

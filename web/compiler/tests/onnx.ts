@@ -33,11 +33,11 @@ function valueInfo(name: string, shape: Shape, type = FLOAT): number[] {
   return message([1, name], [2, message([1, tensor])]);
 }
 
-const node = (type: string, inputs: readonly string[], output: string): number[] =>
-  message(...inputs.map((input): Field => [1, input]), [2, output], [4, type], [3, output]);
+const node = (type: string, inputs: readonly string[], output: string, domain = ''): number[] =>
+  message(...inputs.map((input): Field => [1, input]), [2, output], [4, type], [3, output], [7, domain]);
 
-/** y = relu(x w + b) for x [n, 3], w [3, 2]; `operator` replaces Relu. */
-export function perceptron(n: number | string, operator = 'Relu'): Uint8Array {
+/** y = relu(x w + b) for x [n, 3], w [3, 2]; `operator` of `domain` replaces Relu. */
+export function perceptron(n: number | string, operator = 'Relu', domain = ''): Uint8Array {
   const floats = (values: readonly number[]): Uint8Array =>
     new Uint8Array(Float32Array.from(values).buffer);
   const constant = (name: string, shape: readonly number[], values: readonly number[]): number[] =>
@@ -45,14 +45,14 @@ export function perceptron(n: number | string, operator = 'Relu'): Uint8Array {
   const graph = message(
     [1, node('MatMul', ['x', 'w'], 'product')],
     [1, node('Add', ['product', 'b'], 'sum')],
-    [1, node(operator, ['sum'], 'y')],
+    [1, node(operator, ['sum'], 'y', domain)],
     [2, 'perceptron'],
     [5, constant('w', [3, 2], [1, 2, 3, 4, 5, 6])],
     [5, constant('b', [2], [0.5, -100])],
     [11, valueInfo('x', [n, 3])],
     [12, valueInfo('y', [n, 2])],
   );
-  return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
+  return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])], ...(domain ? [[8, message([1, domain], [2, 1])] as const] : [])));
 }
 
 /** y = x * s for x [2], where s is an input with the default [2]; `unused`: another, which nothing reads. */

@@ -2,8 +2,8 @@
 // (global `ort`), and declarations. Sessions, the compiler's caller and the run time are in chunks that the first session fetches.
 import {createHash} from 'node:crypto';
 import {copyFileSync, existsSync, mkdirSync, readFileSync, rmSync} from 'node:fs';
-import {join, resolve} from 'node:path';
-import {compilerWasm, optimizedForModels} from '../../compiler/build/optimize.mjs';
+import {dirname, join, resolve} from 'node:path';
+import {compilerWasm, optimized} from '../../compiler/build/optimize.mjs';
 import {bundle, bundleClassic, gzipBytes, tightenFolder, workersAsFiles, workersAsText} from '../../runtime/build/bundle.mjs';
 import {writeDeclarations} from '../../runtime/build/declarations.mjs';
 
@@ -15,9 +15,10 @@ const LIMIT = 6.5 * 1024;
 rmSync(dist, {recursive: true, force: true});
 mkdirSync(dist, {recursive: true});
 const wasm = join(dist, 'compiler.wasm');
-const built = existsSync(compilerWasm);
-if (built) copyFileSync(await optimizedForModels(compilerWasm), wasm);
-else console.log(`compiler.wasm is not built yet (make wasm): looked at ${compilerWasm}`);
+const linked = join(dirname(compilerWasm), 'models.wasm');
+const built = existsSync(linked);
+if (built) copyFileSync(await optimized(linked), wasm);
+else console.log(`models.wasm is not built yet (make wasm): looked at ${linked}`);
 // What another compiler made is compiled again (src/compiled.ts).
 const compiler = built ? createHash('sha256').update(readFileSync(wasm)).digest('hex').slice(0, 16) : '';
 const {version} = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));

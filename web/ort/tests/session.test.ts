@@ -9,8 +9,8 @@ import {largest, perceptron, relu, scaled, squeezed, squeezedIfOne, sum, summedO
 import {env, InferenceSession, Tensor} from '../src/index.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
-const path = process.env['GOSSAMER_COMPILER_WASM'] ?? join(root, 'build-wasm/compiler.wasm');
-const skip = existsSync(path) ? false : 'compiler.wasm is not built (make wasm)';
+const path = join(root, 'web/ort/dist/compiler.wasm');
+const skip = existsSync(path) ? false : 'compiler.wasm is not built (make web)';
 env.wasm.wasmPaths = {wasm: pathToFileURL(path)};
 env.gossamer.cache = false;
 
@@ -136,6 +136,8 @@ test('bad models and feeds are errors that say what to do', {skip}, async () => 
     [() => session.run(x() as never), /feeds is an object of tensors by the names of the inputs \(x\)/],
     [() => InferenceSession.create(Uint8Array.of(1, 2, 3)), /cannot be compiled: .*truncated or not an ONNX model \(check that it was copied completely/],
     [() => InferenceSession.create(new TextEncoder().encode('<html><title>404')), /cannot be compiled: the file is an HTML page, not an ONNX model/],
+    // As onnxruntime-web, it has no gradients.
+    [() => InferenceSession.create(perceptron(4, 'Gradient', 'ai.onnx.preview.training')), /\[Gradient\].* is an unknown operator of the domain ai\.onnx\.preview\.training/],
     [() => InferenceSession.create(new TextEncoder().encode('....ORTM....')), /\.ort format.*give the \.onnx file/],
     [() => InferenceSession.create(join(root, 'no/such.onnx')), /the model could not be had from .*such\.onnx: ENOENT/],
     [() => InferenceSession.create('http://127.0.0.1:1/model.onnx'), /the model could not be had from http/],
