@@ -56,6 +56,10 @@ test('columns of numbers are right-aligned', () => {
   assert.equal(text, 'what      ms\n-----   ----\na       10.5\nbcdef      –');
 });
 
+test('the landing page explains how to start a server when it is opened as a file', () => {
+  assert.match(landingHtml([], []), /<script>.*"file:".*python3 -m http\.server/s);
+});
+
 test('names are text in the page, not markup', () => {
   const html = landingHtml([{href: 'a/', title: '<b>', about: '&'}], [{title: 't', rows: [['"'], ['<i>']], note: ''}]);
   assert.match(html, /&lt;b&gt;/);

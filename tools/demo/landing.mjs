@@ -1,4 +1,6 @@
 // The page that leads to the demo's pages, with the tables that the demo printed.
+import {withServerNote} from '../../web/runtime/build/server_note.mjs';
+
 const style = `
 :root { color-scheme: light dark; --ground: #f4f3ef; --sheet: #fff; --text: #1d2430; --quiet: #5b6472;
   --edge: #d9d7d0; --accent: #1f5fd0; }
@@ -14,6 +16,7 @@ nav a { display: block; padding: 1rem 1.25rem; border: 1px solid var(--edge); bo
   background: var(--sheet); color: inherit; text-decoration: none; }
 nav a:hover, nav a:focus-visible { border-color: var(--accent); }
 nav strong { color: var(--accent); font-size: 1.1rem; } nav span { display: block; color: var(--quiet); }
+#trouble { color: light-dark(#a31515, #ff9b9b); margin: 1rem 0; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.35rem 1.5rem 0.35rem 0; text-align: left; border-bottom: 1px solid var(--edge); }
 `;
@@ -37,7 +40,7 @@ export function landingHtml(links, sections) {
     ({title, rows, note}) =>
       `<section><h2>${escaped(title)}</h2>${tableHtml(rows)}<p class="quiet">${escaped(note)}</p></section>`,
   );
-  return `<!doctype html>
+  return withServerNote(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -53,5 +56,5 @@ export function landingHtml(links, sections) {
 ${parts.join('\n')}
 </main></body>
 </html>
-`;
+`);
 }

@@ -1,9 +1,10 @@
 // The examples' pages, in one folder that anything serves: node build.mjs [OUT [PAGE ...]].
 // OUT/PAGE.html, PAGE.js and PAGE.css for each, index.html that lists them, and compiler.wasm, tuner.wasm and a small model, which all of
 // them find there.
-import {copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
+import {copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
 import {bundle} from '../runtime/build/bundle.mjs';
+import {withServerNote} from '../runtime/build/server_note.mjs';
 
 const here = import.meta.dirname;
 const [out = join(here, 'dist'), ...chosen] = process.argv.slice(2);
@@ -21,8 +22,10 @@ await bundle({
   outdir: out,
 });
 await bundle({entryPoints: {...files('style.css'), index: join(here, 'style.css')}, outdir: out});
-copyFileSync(join(here, 'index.html'), join(out, 'index.html'));
-for (const page of pages) copyFileSync(join(here, page, 'index.html'), join(out, `${page}.html`));
+for (const page of ['', ...pages]) {
+  const html = readFileSync(join(here, page, 'index.html'), 'utf8');
+  writeFileSync(join(out, `${page || 'index'}.html`), withServerNote(html));
+}
 const wasm = process.env['GOSSAMER_COMPILER_WASM'] ?? join(here, '../compiler/dist/compiler.wasm');
 for (const file of [wasm, join(dirname(wasm), 'tuner.wasm')]) {
   if (existsSync(file)) copyFileSync(file, join(out, basename(file)));

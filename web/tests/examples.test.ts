@@ -5,6 +5,7 @@ import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {test} from 'node:test';
+import {pathToFileURL} from 'node:url';
 
 import {startBrowser} from './src/browser.ts';
 import {Example, skip} from './src/example.ts';
@@ -50,15 +51,26 @@ test('one command serves all pages, with data and the averaging server', {skip},
       assert.ok(await page.evaluate('crossOriginIsolated'), link);
     }
     // Without an adapter, pages that want a GPU choose another device and say why.
-    await page.goto(`${address}/redraw.html`);
-    await page.evaluate(`fetch(location.href).then((response) => response.text()).then((html) => {
-      document.open();
-      document.write(html.replace('redraw.js', 'redraw.js?again').replace('<head>', '<head><script>navigator.gpu.requestAdapter = async () => null</script>'));
-      document.close();
-    })`);
-    await page.waitFor("document.querySelector('#device-note') !== null");
-    assert.equal(await page.evaluate("document.querySelector('#device').value"), 'webgl');
-    assert.equal(await example.text('#device-note'), 'WebGPU has no adapter here: webgl is chosen');
+    for (const [name, control] of [['redraw', 'device'], ['compile', 'target']]) {
+      await page.goto(`${address}/${name}.html`);
+      await page.evaluate(`fetch(location.href).then((response) => response.text()).then((html) => {
+        document.open();
+        document.write(html.replace('${name}.js', '${name}.js?again').replace('<head>', '<head><script>navigator.gpu.requestAdapter = async () => null</script>'));
+        document.close();
+      })`);
+      await page.waitFor("document.querySelector('#device-note') !== null");
+      assert.equal(await page.evaluate(`document.querySelector('#${control}').value`), 'webgl');
+      assert.equal(await example.text('#device-note'), 'WebGPU has no adapter here: webgl is chosen');
+    }
+    // Opened as files, all pages explain how to start a server.
+    for (const link of ['index.html', ...links]) {
+      await page.goto(pathToFileURL(join(program, '../dist', link)).href);
+      const shown = String(await page.evaluate('document.body.innerText'));
+      const name = link.replace('index.html', '').replace('.', '\\.');
+      assert.match(shown, new RegExp(`opened as a file.*run python3 -m http\\.server 8000 or .*open http://localhost:8000/${name}(\\s|$)`), link);
+      assert.doesNotMatch(shown, /Loading/, link);
+    }
+    await example.screenshot('opened_as_file');
   } finally {
     server.kill();
     await browser.close();

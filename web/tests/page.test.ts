@@ -81,7 +81,7 @@ test('the page around a package runs it, from a server and from one file', async
         await page.goto(pathToFileURL(join(out, 'folder.html')).href);
         const shown = String(await page.evaluate('document.body.innerText'));
         assert.match(shown, /Not loaded/);
-        assert.match(shown, /opened as a file.*run “python3 -m http\.server 8000” or .*open http:\/\/localhost:8000\//);
+        assert.match(shown, /opened as a file.*run python3 -m http\.server 8000 or .*open http:\/\/localhost:8000\//);
         await page.close();
       });
     });

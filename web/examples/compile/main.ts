@@ -6,6 +6,7 @@ import {labelsOf} from '../../runtime/page/labels.ts';
 import {download} from '../../runtime/page/outputs.ts';
 import {RunPanel, setState, showTrouble} from '../../runtime/page/run_panel.ts';
 import {load} from '../../runtime/src/index.ts';
+import {offerGpus} from '../page/page.ts';
 import {beside, fromControl, fromDrop, type GivenFiles} from './given_files.ts';
 import {readSignature, type Signature, withConstants} from './model_file.ts';
 import {Settings} from './settings.ts';
@@ -178,7 +179,5 @@ byId('download', HTMLButtonElement).addEventListener('click', () => {
   if (!found) return;
   void import('./package_zip.ts').then(({zipPackage}) => download(found.zip, zipPackage(found.files)), refuse);
 });
-const wanted = new URLSearchParams(location.search).get('target') ?? '';
-if (['webgpu', 'webgl', 'wasm'].includes(wanted)) target.value = wanted;
-else if (!('gpu' in navigator)) target.value = 'webgl';
+await offerGpus('target');
 setState('idle');

@@ -46,9 +46,17 @@ export function chosenDevice(): Device {
   return byId('device', HTMLSelectElement).value as Device;
 }
 
+/** Chooses the option of this value or label; false if there is none. */
+function choose(control: HTMLSelectElement, wanted: string | null): boolean {
+  const option = Array.from(control.options).find(({value, text}) => wanted === value || wanted === text);
+  if (option) option.selected = true;
+  return option !== undefined;
+}
+
 /** Preselects the device: the address's, or wasm, as small steps want no GPU. */
 export function offerDevices(): void {
-  byId('device', HTMLSelectElement).value = asked.get('device') ?? 'cpu';
+  const control = byId('device', HTMLSelectElement);
+  if (!choose(control, asked.get('device'))) choose(control, 'wasm');
 }
 
 function hasWebGl(): boolean {
@@ -57,19 +65,19 @@ function hasWebGl(): boolean {
   return context !== null;
 }
 
-/** Preselects the device: the address's, or the best one that this browser has; where that is not WebGPU, the page says why. */
-export async function offerGpus(): Promise<void> {
-  const control = byId('device', HTMLSelectElement);
-  const given = asked.get('device');
-  if (given !== null) {
-    control.value = given;
-    return;
-  }
+/**
+ * Preselects the device in the control `id`: the one in the address, or the best one that this browser has. If that is not WebGPU, the
+ * page says why.
+ */
+export async function offerGpus(id = 'device'): Promise<void> {
+  const control = byId(id, HTMLSelectElement);
+  if (choose(control, asked.get(id))) return;
   const adapter = 'gpu' in navigator ? await navigator.gpu.requestAdapter().catch(() => null) : undefined;
-  control.value = adapter ? 'webgpu' : hasWebGl() ? 'webgl' : 'cpu';
+  const best = adapter ? 'webgpu' : hasWebGl() ? 'webgl' : 'wasm';
+  choose(control, best);
   if (adapter) return;
   const reason = adapter === null ? 'WebGPU has no adapter here' : 'this browser has no WebGPU';
-  const note = make('p', {className: 'hint', id: 'device-note'}, `${reason}: ${TARGETS[chosenDevice()]} is chosen`);
+  const note = make('p', {className: 'hint', id: 'device-note'}, `${reason}: ${best} is chosen`);
   note.role = 'status';
   control.closest('header')?.after(note);
 }

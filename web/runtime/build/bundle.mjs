@@ -4,6 +4,7 @@ import {join, resolve} from 'node:path';
 import {gzipSync} from 'node:zlib';
 import {build} from 'esbuild';
 import {writeDeclarations} from './declarations.mjs';
+import {withServerNote} from './server_note.mjs';
 
 export const runtimeFolder = resolve(import.meta.dirname, '..');
 
@@ -180,13 +181,12 @@ export async function bundlePage(out) {
     '<link rel="stylesheet" href="style.css" />',
     () => `<style>${styles[0].text.trim()}</style>`,
   );
-  writeFileSync(join(out, 'index.html'), html);
+  writeFileSync(join(out, 'index.html'), withServerNote(html));
   const script = outputFiles[0].text.trim().replaceAll('</script', '<\\/script');
   writeFileSync(
     join(out, 'single.html'),
     html.replace(
-      // It needs no server.
-      /<script>[^]*?<\/script>\s*<script type="module" src="page.js"><\/script>/,
+      '<script type="module" src="page.js"></script>',
       () => `<!--FILES-->\n    <script>${script}</script>`,
     ),
   );
