@@ -118,6 +118,19 @@ bool is_shared(const Expr& index, const ir::Var& axis, int64_t run) {
   return shared;
 }
 
+int lanes_of_runs(const ops::Stage& stage, const ir::Var& axis, int lanes) {
+  constexpr int least = 4;
+  int64_t most = lanes;
+  for (const ir::Load* load : loads_of(stage.values)) {
+    for (const Expr& index : load->indices) {
+      int64_t run = most;
+      while (run >= least && !is_shared(index, axis, run)) run /= 2;
+      if (run >= least) most = run;
+    }
+  }
+  return static_cast<int>(most);
+}
+
 std::vector<int64_t> runs_of(const ops::Stage& stage) {
   constexpr size_t least_loads = 8;  // fewer are cheaper than what they would keep in registers
   constexpr int64_t most_points = 64;

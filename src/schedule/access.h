@@ -45,6 +45,11 @@ bool simple_indices(const ops::Stage& stage, const ir::Load& load);
 // multiples: the axis stands in quotients by multiples of that alone.
 bool is_shared(const ir::Expr& index, const ir::Var& axis, int64_t run);
 
+// The most lanes of a vector along an axis, at most `lanes`, that read one element of an operand
+// whose neighbours share theirs: channels of a group of a convolution. Two groups in one vector
+// would be a gather.
+int lanes_of_runs(const ops::Stage& stage, const ir::Var& axis, int lanes);
+
 // Of a map: how many neighbours along each axis read nearly all that they read alike, so that a
 // transform of it is computed together for all of them; 1: not so.
 std::vector<int64_t> runs_of(const ops::Stage& stage);

@@ -121,7 +121,7 @@ class Chooser {
           }
           if (in_terms && caps_.has_bytes && packing_.is_read_seldom(stage, *load)) break;
           if (!in_terms && stands_inside(stage, *load, axis)) break;
-          if (is_shared_by_lanes(*load, stage.axes[axis])) {
+          if (is_shared_by_lanes(stage, *load, stage.axes[axis])) {
             points += in_terms ? costs_.still : 0;
             break;
           }
@@ -188,11 +188,12 @@ class Chooser {
   }
 
   // Whether the lanes of a vector read one element: channels of a group of a convolution.
-  bool is_shared_by_lanes(const ir::Load& load, const ir::Var& axis) const {
-    return caps_.group_size == 1 && !caps_.texture_memory &&
-           std::ranges::all_of(load.indices, [&](const Expr& index) {
-             return !ir::uses(index, axis.get()) || is_shared(index, axis, caps_.vector_lanes);
-           });
+  bool is_shared_by_lanes(const Stage& stage, const ir::Load& load, const ir::Var& axis) const {
+    if (caps_.group_size > 1 || caps_.texture_memory) return false;
+    const int lanes = lanes_of_runs(stage, axis, caps_.vector_lanes);
+    return std::ranges::all_of(load.indices, [&](const Expr& index) {
+      return !ir::uses(index, axis.get()) || is_shared(index, axis, lanes);
+    });
   }
 
   int choose_axis(const Stage& stage) const {

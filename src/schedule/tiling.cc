@@ -421,6 +421,8 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
   if (caps.group_size == 1 && !whole && runs_of(stage)[static_cast<size_t>(dim)] > 1) return;
   tiling.vector_axis = dim;
   tiling.lanes = caps.vector_lanes;
+  if (caps.group_size == 1 && !caps.texture_memory)
+    tiling.lanes = lanes_of_runs(stage, stage.axes[static_cast<size_t>(dim)], tiling.lanes);
 }
 
 bool skips_lanes(const Stage& stage, int axis, const Capabilities& caps) {

@@ -54,6 +54,28 @@ TEST(Tiling, LongReductionsHaveFewerVectors) {
   EXPECT_EQ(vectors(5184), 2);
 }
 
+// Channels of two groups of a convolution read different elements: no vector has lanes of both.
+TEST(Tiling, VectorsEndWhereGroupsDo) {
+  Capabilities avx512 = capabilities_of(TargetKind::cpu);
+  avx512.vector_lanes = 16;
+  const auto lanes = [&](int64_t width) {
+    const Buffer in = ir::buffer("A", DType::f32, {index(96), index(30)});
+    const Buffer weights = ir::buffer("W", DType::f32, {index(96), index(width)});
+    const Buffer out = ir::buffer("C", DType::f32, {index(96), index(30)});
+    const_cast<ir::BufferNode*>(out.get())->layout = {.axes = {{1, 1, 0}, {0, 16, 0}, {0, 1, 16}}};
+    const Var o = ir::var("o"), x = ir::var("x"), k = ir::var("k");
+    const Expr channel = ir::floordiv(o, width) * index(width) + k;
+    return default_tiling(sum(out, {o, x}, {k}, {index(width)},
+                              ir::load(in, {channel, x}) * ir::load(weights, {o, k})),
+                          avx512)
+        .lanes;
+  };
+  EXPECT_EQ(lanes(48), 16);
+  EXPECT_EQ(lanes(24), 8);
+  EXPECT_EQ(lanes(12), 4);
+  EXPECT_EQ(lanes(6), 16);  // a gather
+}
+
 // Sums of many terms in f32 are added up in chunks, where a run tells how many there are or it is
 // known.
 TEST(Tiling, LongSumsHaveChunks) {
