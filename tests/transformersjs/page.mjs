@@ -24,7 +24,10 @@ counts(GPUQueue.prototype, 'writeBuffer', 'written', (_, [, , data, from = 0, si
 counts(GPUCommandEncoder.prototype, 'copyBufferToBuffer', 'copied', (_, given) => given.at(-1));
 counts(GPUBuffer.prototype, 'mapAsync', 'mapped', ({size}, [, from = 0, length]) => length ?? size - from);
 
-/** `count` greedy generations of so many tokens, which give the same text. `leak`: bytes that each of them keeps, to test the test. */
+/**
+ * `count` greedy generations of so many tokens, which give the same text; `specialized`: shapes that were compiled for. `leak`: bytes that
+ * each of them keeps, to test the test.
+ */
 let generator;
 const leaked = [];
 globalThis.generate = async ({folder, device, tokens, count, leak = 0}) => {
@@ -37,7 +40,8 @@ globalThis.generate = async ({folder, device, tokens, count, leak = 0}) => {
     if (leak > 0) leaked.push(new Uint8Array(leak).fill(1));
   }
   globalThis.gc();
-  return [...texts];
+  const specialized = Object.values(generator.model.sessions).flatMap((session) => session.specializedShapes);
+  return {texts: [...texts], specialized};
 };
 
 const {onnx} = library.env.backends;

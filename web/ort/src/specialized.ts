@@ -86,7 +86,9 @@ class Specialized implements Runnable {
     this.groups = general?.groups ?? [];
     this.#general = general;
     this.#load = load;
-    this.#isOpen = general !== undefined && ports.inputs.some(({shape}) => shape?.some((extent) => typeof extent === 'string'));
+    // States that grow in the general model's memory would be moved between models, and the next run, which lacks its memory, be counted too.
+    const growsInPlace = general?.parts.manifest.dims.some(({rows}) => rows !== undefined);
+    this.#isOpen = general !== undefined && !growsInPlace && ports.inputs.some(({shape}) => shape?.some((extent) => typeof extent === 'string'));
   }
 
   async run<Result extends Output | readonly Output[] | undefined = Output>(feeds: Readonly<Record<string, Feed>>, options?: RunOptions): Promise<Record<string, Result>> {
@@ -120,8 +122,7 @@ class Specialized implements Runnable {
   /** The model for these shapes, where they came often and it is there. Compiled in the background, and never where that fails. */
   #specialFor(feeds: Readonly<Record<string, Feed>>): Model | undefined {
     const after = env.gossamer.specializeAfter;
-    // Caches in the general model's memory grow there.
-    if (!this.#isOpen || after <= 0 || Object.values(feeds as Record<string, object>).some((feed) => 'room' in feed)) return undefined;
+    if (!this.#isOpen || after <= 0) return undefined;
     let key = '';
     for (const {name} of this.inputs) key += `${(feeds[name] as {readonly shape?: readonly number[]} | undefined)?.shape?.join()};`;
     const ready = this.#ready.get(key);
