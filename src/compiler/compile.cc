@@ -167,7 +167,8 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   const bool launches_cost = caps.group_size > 1 && !caps.texture_memory;
   if (options.fuse) {
     graph::fuse(stages, fuse);
-    graph::unflatten_axes(stages);
+    // On GPUs, rows of known length are shared out as one axis.
+    graph::unflatten_axes(stages, caps.group_size == 1 && !caps.texture_memory);
     if (launches_cost) graph::join_products(stages);
   }
   if (options.expose) graph::expose_stages(stages);

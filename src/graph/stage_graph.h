@@ -71,9 +71,9 @@ void merge_duplicates(StageGraph&);
 // What every stage makes becomes an output, called as its buffer is, in order; but for what several
 // stages write, or stages within loops and branches.
 void expose_stages(StageGraph&);
-// Reductions over channels and an open image at once, as a reshape makes them, get an axis for
-// each.
-void unflatten_axes(StageGraph&);
+// Reductions over channels and an image at once, as a reshape makes them, get an axis for each;
+// axes of known extents only where `known`.
+void unflatten_axes(StageGraph&, bool known);
 // Arithmetic on constants inside a stage becomes a stage of its own, which runs once, at load;
 // while the stage has at most `max_buffers`, the one it writes included.
 void hoist_constants(StageGraph&, int max_buffers = std::numeric_limits<int>::max());

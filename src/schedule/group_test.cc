@@ -5,6 +5,7 @@
 #include "schedule/group_stages.h"
 #include "schedule/row_schedule.h"
 #include "schedule/test_stages.h"
+#include "schedule/tiling.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -87,6 +88,28 @@ TEST(GroupStages, WindowsThatHaveVectorsStayApart) {
     EXPECT_EQ(grouped({one, both}, {both.output.get()}), "one; both");
     EXPECT_EQ(grouped({one, both}, {both.output.get()}, cpu), "one; both");
   }
+}
+
+// Sums over channels that lie beside each other, and rows: each has vectors of channels by itself.
+TEST(GroupStages, SumsOfBlockedChannelsStayApart) {
+  const int lanes = cpu.vector_lanes;
+  const Buffer a = ir::buffer("A", DType::f32, {index(64), index(30)});
+  const_cast<ir::BufferNode*>(a.get())->layout = {
+      .axes = {{0, lanes, 0}, {1, 1, 0}, {0, 1, lanes}}};
+  const auto over_channels = [&](const char* name, const Stage* mean) {
+    const Var g = ir::var("g"), c = ir::var("c"), x = ir::var("x");
+    Expr term = ir::load(a, {g * index(lanes) + c, x});
+    if (mean) term = term - ir::load(mean->output, {g});
+    Stage stage = sum(ir::buffer(name, DType::f32, {index(64 / lanes)}), {g}, {c, x},
+                      {index(lanes), index(30)}, term);
+    stage.name = name;
+    return stage;
+  };
+  const Stage mean = over_channels("mean", nullptr), spread = over_channels("spread", &mean);
+  EXPECT_EQ(grouped({mean, spread}, {spread.output.get()}, cpu), "mean; spread");
+  const Tiling tiling = default_tiling(spread, cpu);
+  EXPECT_TRUE(tiling.partial);
+  EXPECT_EQ(tiling.reduce_axis, 0);
 }
 
 TEST(Groups, SharesMemoryOfOpenRows) {

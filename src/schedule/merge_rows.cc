@@ -137,15 +137,24 @@ bool is_window_of_two(const Stage& stage) {
   return false;
 }
 
+// Whether a sum has vectors by itself along another of its axes than the last, as of channels that
+// lie beside each other. Rows have them along the last alone.
+bool sums_across(const Stage& stage, const Capabilities& caps) {
+  if (stage.kind != StageKind::reduce || stage.reduce_axes.size() < 2) return false;
+  const Tiling tiling = default_tiling(stage, caps);
+  return tiling.partial && tiling.reduce_axis + 1 < static_cast<int>(stage.reduce_axes.size());
+}
+
 // Whether a row is a part of a reader's axes that fills no vector, such as a square of 2 x 2
-// points, or a window of a row that has none. By themselves, stages of CPUs have vectors along
+// points, or what sums over it has none. By themselves, stages of CPUs have vectors along
 // other axes.
 bool loses_vectors(const Group& group, const Capabilities& caps) {
   if (caps.group_size > 1) return false;
   const RowTiling tiling = default_row_tiling(group, caps);
   if (tiling.row_lanes == 1 && tiling.column_lanes == 1 &&
-      std::ranges::any_of(group.members,
-                          [&](const Member& member) { return is_window_of_two(member.stage); }))
+      std::ranges::any_of(group.members, [&](const Member& member) {
+        return is_window_of_two(member.stage) || sums_across(member.stage, caps);
+      }))
     return true;
   return std::ranges::any_of(group.members, [&](const Member& member) {
     int64_t parts = 1, columns = 1;

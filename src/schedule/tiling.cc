@@ -189,16 +189,22 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
 void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const ir::Bounds bounds = ops::bounds_of_terms(stage);
   if (stage.in_order) return;
+  constexpr int least_lanes = 4;
+  const bool alone = caps.group_size == 1 && tiling.lanes == 1 && tiling.rows == 1;
   for (const ir::Load* load : loads_of(stage.values)) {
     for (size_t r = 0; r < stage.reduce_axes.size() && tiling.reduce_axis < 0; ++r) {
       const ir::Layout& layout = load->buffer->layout;
-      const bool contiguous = along(*load, layout, stage.reduce_axes[r], caps.vector_lanes,
-                                    bounds) == Along::contiguous;
+      // Of a sum without other vectors, a short axis within a block has a vector of its length.
+      int lanes = caps.vector_lanes;
+      const int64_t extent = extent_or(stage.reduce_extents[r], 64);
+      while (alone && is_blocked(layout) && lanes > least_lanes && extent < lanes) lanes /= 2;
+      const bool contiguous =
+          along(*load, layout, stage.reduce_axes[r], lanes, bounds) == Along::contiguous;
       // Constants were packed to follow the other operand: only the latter decides.
       const bool packed =
           is_blocked(layout) && layout.layers == 1 && layout.axes.size() > load->indices.size() + 1;
-      const int block = caps.vector_lanes / elements_of_word(stage, stage.reduce_axes[r]);
-      if (contiguous && !packed && extent_or(stage.reduce_extents[r], 64) >= block) {
+      const int block = lanes / elements_of_word(stage, stage.reduce_axes[r]);
+      if (contiguous && !packed && extent >= block) {
         tiling.reduce_axis = static_cast<int>(r);
         tiling.reduce_block = block;
       }
