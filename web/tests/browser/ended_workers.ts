@@ -3,7 +3,7 @@ import {GossamerError, load, type Model} from '../../runtime/src/index.ts';
 import {tinyPackage, withManifest} from '../fixtures/tiny.ts';
 import {check, k, ramp, rejects, same} from './check.ts';
 
-const TIMES = 50;
+const TIMES = 20;
 const AT_ONCE = 10;
 const ENDED = /^a worker of the model stopped: the browser ended it; load the model again$/;
 
