@@ -108,21 +108,21 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
   const PassedKernels::Passed& made = **passed;
   // Variables have 53 bits, such as a slice's end beyond every tensor; kernels see the nearest of
   // 32, which bounds an index as well. What sizes depend on is checked where they are computed.
-  ir::VarMap given, bounded;
-  for (size_t i = 0; i < made.given.size(); ++i) {
-    const ir::Var& scalar = before.scalars[i];
-    const bool part = p.of_parts.contains(scalar.get()) && target_ != TargetKind::cpu;
-    given[made.given[i].get()] = scalar;
-    bounded[made.given[i].get()] =
-        part ? ir::min(scalar, ir::index(codegen::largest_dim)) : ir::Expr(scalar);
-  }
+  ir::VarMap given;
+  for (size_t i = 0; i < made.given.size(); ++i) given[made.given[i].get()] = before.scalars[i];
   const auto over_variables = [&](const ir::Expr& expr) {
     return p.of_parts.empty() ? expr : ir::substitute(expr, p.of_parts);
+  };
+  const auto bounded = [&](const ir::Expr& expr) {
+    const bool parts = std::ranges::any_of(
+        p.of_parts, [&](const auto& part) { return ir::uses(expr, part.first); });
+    return parts && target_ != TargetKind::cpu ? ir::min(expr, ir::index(codegen::largest_dim))
+                                               : expr;
   };
   Use use;
   use.range = over_variables(ir::substitute(made.range, given));
   for (const ir::Expr& scalar : made.scalars)
-    use.scalars.push_back(over_variables(ir::substitute(scalar, bounded)));
+    use.scalars.push_back(over_variables(bounded(ir::substitute(scalar, given))));
   // Of the kernel as scheduled: passes keep the order, but replace buffers whose storage changes.
   for (const ir::Kernel::Param& param : scheduled.kernel.params)
     use.buffers.push_back(param.buffer);

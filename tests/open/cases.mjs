@@ -238,6 +238,18 @@ const MODELS = {
       return graph.node('Resize', [x, undefined, undefined, sizes], [1, 1, 1, 1], {mode: 'linear', coordinate_transformation_mode: 'align_corners'});
     },
   },
+  // An end far behind the last element, which data gives: with an extent added it passes 32 bits.
+  slice_to_data: {
+    inputs: [['a', 'b', 'c']],
+    runs: filled,
+    make: (graph, [x]) => {
+      const i64 = {type: 'i64'};
+      const most = graph.node('Cast', [graph.node('ReduceMax', [x], [], {keepdims: 0})], [], {to: 7}, i64);
+      const end = graph.node('Reshape', [graph.node('Add', [most, integers(graph, [2 ** 31 - 3])], [1], {}, i64), integers(graph, [1])], [1], {}, i64);
+      const step = graph.node('Reshape', [graph.node('Add', [most, integers(graph, [1])], [1], {}, i64), integers(graph, [1])], [1], {}, i64);
+      return graph.node('Slice', [x, integers(graph, [0]), end, integers(graph, [1]), step], [1, 1, 1]);
+    },
+  },
   resize_nearest: resize('nearest'),
   resize_cubic: resize('cubic'),
   lstm: {
