@@ -185,6 +185,21 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   }
 }
 
+// Whether rows of a tile and unrolled steps of the reduction would read the same elements.
+// Compilers then load each once and hold all of them, for which a large tile leaves no registers.
+bool slides(const Stage& stage, const Capabilities& caps, const Tiling& tiling) {
+  if (tiling.pattern != Pattern::contraction || tiling.reduce_axis >= 0 || tiling.rows == 1 ||
+      caps.group_size > 1 || caps.texture_memory)
+    return false;
+  const ir::VarNode* row = stage.axes[static_cast<size_t>(tiling.row_axis)].get();
+  const ir::VarNode* step = stage.reduce_axes.back().get();
+  return std::ranges::any_of(loads_of(stage.values), [&](const ir::Load* load) {
+    return std::ranges::any_of(load->indices, [&](const Expr& index) {
+      return ir::uses(index, row) && ir::uses(index, step);
+    });
+  });
+}
+
 // The axis that an operand is contiguous along is walked in blocks of a vector.
 void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const ir::Bounds bounds = ops::bounds_of_terms(stage);
@@ -210,7 +225,7 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
       }
     }
   }
-  tiling.unroll = caps.unroll;
+  tiling.unroll = slides(stage, caps, tiling) ? 1 : caps.unroll;
   if (tiling.reduce_axis < 0) return;
   tiling.partial = tiling.lanes == 1 && tiling.rows == 1;
 }

@@ -108,11 +108,12 @@ TEST(Trace, NamesThePattern) {
       "contraction: split(i, 5) -> i.tile, row; split(j, 2, 4) -> j.tile, vec, lane; split(k, 4) "
       "-> k.block, k; reorder(j.tile, k.block, k, row, vec, lane); accumulate(k.block); unroll(k); "
       "unroll(row, vec); vectorize(lane); fuse(i.tile, j.tile) -> item; bind(item, grid)");
+  // Rows and steps of x read the same elements: unrolled, they would all be held in registers.
   EXPECT_EQ(
       default_text(windowed(16, 32, 7), TargetKind::wasm),
       "contraction: split(o, 2, 4) -> o.tile, vec, lane; fuse(h, w) -> h.w; split(h.w, 5, shift) "
-      "-> w.tile, row; reorder(w.tile, c, y, x, row, vec, lane); accumulate(c); unroll(x); "
-      "unroll(row, vec); vectorize(lane); fuse(n, o.tile, w.tile) -> item; bind(item, grid)");
+      "-> w.tile, row; reorder(w.tile, c, y, x, row, vec, lane); accumulate(c); unroll(row, vec); "
+      "vectorize(lane); fuse(n, o.tile, w.tile) -> item; bind(item, grid)");
   EXPECT_EQ(default_text(windowed(18, 32, 8), TargetKind::webgpu),
             "contraction: split(o, 2, 4) -> o.tile, vec, lane; split(w, 8) -> w.tile, row; "
             "reorder(h, w.tile, c, y, x, row, vec, lane); accumulate(c); unroll(x); unroll(row, "
