@@ -447,8 +447,10 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
 }
 
 bool skips_lanes(const Stage& stage, int axis, const Capabilities& caps) {
-  return stage.kind == StageKind::compute && caps.group_size == 1 && !caps.texture_memory &&
-         !ir::as_int(stage.extents[static_cast<size_t>(axis)]);
+  if (stage.kind != StageKind::compute || caps.group_size > 1 || caps.texture_memory) return false;
+  const auto extent = ir::as_int(stage.extents[static_cast<size_t>(axis)]);
+  return !extent || (*extent > caps.vector_lanes && *extent % caps.vector_lanes != 0 &&
+                     !is_blocked(stage.output->layout));
 }
 
 std::string_view name_of(Pattern pattern) { return names[static_cast<size_t>(pattern)]; }

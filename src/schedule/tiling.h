@@ -59,8 +59,8 @@ inline bool is_grouped(const Tiling& tiling) {
   return tiling.group_rows > 1 || tiling.group_vectors > 1;
 }
 
-// Whether the vectors of a map lie along an axis whose extent a run tells: the lanes past its end
-// are skipped.
+// Whether the vectors of a map lie along an axis that they may not divide, or whose extent a run
+// tells: the lanes past its end are skipped.
 bool skips_lanes(const ops::Stage& stage, int axis, const Capabilities& caps);
 
 // Vectors of a tile along `vector_axis` (-1: none) of a reduction none of whose operands rows would

@@ -131,6 +131,9 @@ TEST(Trace, NamesThePattern) {
             "fuse(texel) -> item; bind(item, grid)");
   EXPECT_EQ(default_text(twice(index(64), index(64)), TargetKind::cpu),
             "map: split(j, 16) -> j.tile, lane; vectorize(lane); unit() -> item; bind(item, grid)");
+  EXPECT_EQ(default_text(twice(index(64), index(56)), TargetKind::cpu),
+            "map: split(j, 16, guard) -> j.tile, lane; vectorize(lane); unit() -> item; bind(item, "
+            "grid)");
   EXPECT_EQ(default_text(scattered(), TargetKind::wasm), "scatter");
   EXPECT_EQ(default_text(scattered(), TargetKind::webgpu),
             "window: split(p0, 4, round_up) -> p0.tile, lane; split(k, 4, guard) -> k.block, k; "
