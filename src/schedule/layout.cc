@@ -259,6 +259,7 @@ class Chooser {
     if (axis >= 0 && caps_.texture_memory && !port) add_layers(stage, axis, layout);
     if (stage.kind == StageKind::reduce && axis >= 0 && !online_.contains(stage.output.get()))
       packing_.pack_operands(stage, axis, block_, result);
+    if (online_.contains(stage.output.get())) packing_.pack_biases(stage, result);
     if (!port || layout == port_layout(*stage.output, caps_)) {
       placed_.place(stage.output, layout);
       result.push_back(stage);

@@ -216,6 +216,22 @@ TEST(Online, CopiesNoOperands) {
   }
 }
 
+// A bias of positions lies along the queries, which vectors hold.
+TEST(Online, TransposesConstantBiases) {
+  const Capabilities caps = capabilities_of(TargetKind::cpu);
+  const Expr queries = ir::index(49), keys = ir::index(49);
+  WeightedSum weighted(queries, keys, 64);
+  const Buffer bias = matrix("bias", queries, keys);
+  Stage& scores = *weighted.program[0].stage();
+  scores.result = scores.result + ir::load(bias, {scores.axes[0], scores.axes[1]});
+  const Ports ports{{}, {weighted.out.get()}, {bias.get()}};
+  std::vector<std::pair<Buffer, Buffer>> replaced;
+  choose_layouts(weighted.program, ports, caps, replaced);
+  EXPECT_EQ(weighted.program[0].output()->name, "bias.turned");
+  const Stage& turned = *weighted.program[1].stage();
+  EXPECT_EQ(ir::print(turned.result), "left + bias.turned[j, i]");
+}
+
 TEST(Online, OtherSumsStay) {
   WeightedSum weighted(ir::index(37), ir::index(45));
   // Weights of the squared scores: the maximum is of something else.

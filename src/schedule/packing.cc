@@ -104,6 +104,41 @@ void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& res
   }
 }
 
+void Packing::pack_biases(Stage& scores, ops::Program& result) {
+  const size_t rank = scores.axes.size();
+  if (scores.kind != ops::StageKind::reduce || rank < 2 || !ir::as_int(scores.extents[rank - 2]))
+    return;
+  ir::Rewriter rewriter;
+  rewriter.expr = [&](const Expr& e) -> Expr {
+    const auto* load = ir::as<ir::Load>(e);
+    if (!load || load->indices.size() < 2 || !constant_.contains(load->buffer.get()) ||
+        !load->indices.back().same(scores.axes[rank - 1]))
+      return nullptr;
+    const auto query = std::ranges::find_if(
+        load->indices, [&](const Expr& at) { return at.same(scores.axes[rank - 2]); });
+    if (query == load->indices.end()) return nullptr;
+    const auto dim = static_cast<size_t>(query - load->indices.begin());
+    std::vector<Expr> indices = load->indices;
+    std::swap(indices[dim], indices.back());
+    Buffer& packed = turned_[{load->buffer.get(), dim}];
+    if (!packed.get()) {
+      std::vector<Expr> shape = load->buffer->shape;
+      std::swap(shape[dim], shape.back());
+      packed = ir::buffer(load->buffer->name + ".turned", load->buffer->dtype, shape);
+      constant_.insert(packed.get());
+      Stage copy = ops::copy_stage("pack", load->buffer, packed);
+      std::vector<Expr> from(copy.axes.begin(), copy.axes.end());
+      std::swap(from[dim], from.back());
+      copy.result = ir::load(load->buffer, from);
+      copy.origin = scores.origin;
+      placed_.place(packed, port_layout(*packed, caps_));
+      result.emplace_back(std::move(copy));
+    }
+    return ir::load(packed, indices);
+  };
+  scores.result = ir::rewrite(scores.result, rewriter);
+}
+
 Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int axis,
                               int vector) const {
   const int lanes = caps_.vector_lanes;

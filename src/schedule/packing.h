@@ -35,6 +35,10 @@ class Packing {
   // axis%lanes]. Copies that a run makes stand in `block` (ops::blocks_of).
   void pack_operands(ops::Stage& stage, int axis, int block, ops::Program& result);
 
+  // On CPUs: constants that the scores [.., q, k] of a walk over keys are added to or multiplied
+  // by, as biases of positions, are transposed: the walk's vectors lie along q.
+  void pack_biases(ops::Stage& scores, ops::Program& result);
+
  private:
   ir::Layout packed_layout(const ops::Stage& stage, const ir::Load& load, int axis,
                            int vector) const;
@@ -47,6 +51,8 @@ class Packing {
   const Costs& costs_;
   // By source and block: a copy made in one branch is not there in the other.
   std::map<std::pair<const ir::BufferNode*, int>, ir::Buffer> packed_;
+  // By source and the dimension that changed places with the last.
+  std::map<std::pair<const ir::BufferNode*, size_t>, ir::Buffer> turned_;
 };
 
 }  // namespace gossamer::schedule
