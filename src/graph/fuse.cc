@@ -206,12 +206,12 @@ class Fuser {
 
   // Rule 1. A compute stage goes into the stages that read it, when that repeats no real work:
   // - its values are moved, not computed (reshape, transpose, slice, broadcast): into any compute
-  // stage or result;
+  //   stage or result;
   // - one stage reads it, at one point per point: an elementwise chain;
   // - into the terms of a reduction only when every element is read once, or it is movement without
-  // a choice whose
-  //   indices stay simple. What depends on constants alone stays apart, but for rule 3: it runs
-  // once, at load.
+  //   a choice whose indices stay simple; into those of several reductions unless it takes long, as
+  //   a chain of roundings does.
+  // What depends on constants alone stays apart, but for rule 3: it runs once, at load.
   bool try_inline(size_t i, bool into_terms) {
     if (!stage_at(i)) return false;
     const Stage& producer = *stage_at(i);
@@ -231,7 +231,9 @@ class Fuser {
       if (constant && cost.loads > 0 && !constant_.contains(consumer.output.get()) && !decoded)
         return false;
       if (uses.in_values > 0 && !into_terms) return false;
-      if (uses.in_values > 0 && !decoded && !may_enter_terms(producer, consumer, uses, cost))
+      if (uses.in_values > 0 && !decoded &&
+          (!may_enter_terms(producer, consumer, uses, cost) ||
+           (consumers.size() > 1 && cost.transcendental > 1)))
         return false;
       if (grows_too_large(producer, consumer)) return false;
       if (uses.in_result > 0 && !cheap && (consumers.size() > 1 || !same_point(producer, consumer)))

@@ -149,6 +149,23 @@ TEST(Fuse, TermsReadOnceAreComputedInPlace) {
   EXPECT_EQ(c.names(), (Names{"sum"}));
 }
 
+// Two reductions compute a short term twice; a long one, such as a chain of roundings, lies in
+// memory.
+TEST(Fuse, LongTermsOfTwoReductionsStayApart) {
+  for (const bool is_long : {false, true}) {
+    Chain c;
+    const Buffer x = c.input("x", {4, 6});
+    const Buffer a = c.compute("term", {4, 6}, [&](Point p) {
+      const Expr once = ir::exp(ir::load(x, p));
+      return is_long ? ir::unary(ir::UnaryOp::round, once * 8.0) : once;
+    });
+    for (const char* name : {"sum", "other"})
+      c.output(c.sum(name, {4}, 6, [&](Point p, Expr r) { return ir::load(a, {p[0], r}); }));
+    c.fuse_with(8);
+    EXPECT_EQ(c.names(), is_long ? (Names{"term", "sum", "other"}) : (Names{"sum", "other"}));
+  }
+}
+
 // A moved tensor is read through its move by everybody who reads it.
 TEST(Fuse, MovesEnterAllConsumers) {
   Chain c;
