@@ -33,8 +33,8 @@ const {values: options} = parseArgs({options: {
   list: {type: 'boolean', default: false},
 }});
 const build = process.env.GOSSAMER_BUILD ?? 'build';
-// Three more than cores: suites of browsers, servers and package managers wait for half of their time.
-const slots = os.availableParallelism() + 3;
+// Two more than cores: suites of browsers, servers and package managers wait for a third of their time.
+const slots = os.availableParallelism() + 2;
 const timesFile = path.join(root, build, 'test-results/times.json');
 const rows = []; // {name, passed, failed, skipped, seconds, reason, failures}
 
