@@ -15,7 +15,7 @@
 #include "schedule/key_parts.h"
 #include "schedule/merge_rows.h"
 #include "schedule/online.h"
-#include "schedule/row_schedule.h"
+#include "schedule/row_memory.h"
 #include "schedule/scatter.h"
 #include "schedule/stage_in.h"
 #include "schedule/tiling.h"
@@ -85,7 +85,7 @@ class Grouper {
     for (size_t i = 0; i < items_.size(); ++i) {
       Item& item = items_[i];
       if (!item.alive || item.step) continue;
-      if (item.group.form == GroupForm::rows) share_memory(item.group);
+      if (item.group.form == GroupForm::rows) share_memory(item.group, caps_);
       item.group.in_place = in_place(item.group, i, i);
     }
     std::map<int, Expr> rows_of_chain;
@@ -506,65 +506,6 @@ class Grouper {
     const auto one = reads(items_[a].group), other = reads(items_[b].group);
     return std::ranges::any_of(
         one, [&](const auto* buffer) { return std::ranges::find(other, buffer) != other.end(); });
-  }
-
-  // What only the group reads lies in what is done with: in the last output until the last stage
-  // overwrites it, in another such tensor after its last reader, which may be what overwrites it,
-  // point by point. A long chain then stays in caches.
-  void share_memory(Group& group) const {
-    const RowTiling tiling = default_row_tiling(group, caps_);
-    const auto last_reader = [&](const Buffer& buffer) {
-      size_t last = 0;
-      for (size_t i = 0; i < group.members.size(); ++i) {
-        if (reads(group.members[i].stage, buffer)) last = i;
-      }
-      return last;
-    };
-    // Places of rows, by the member whose tensor is there; the last one's is free until then.
-    struct Room {
-      Member of;
-      size_t until;  // the member that is the last to read what is there
-    };
-    std::vector<Room> rooms;
-    if (group.last().kind == StageKind::compute) rooms.push_back({group.members.back(), 0});
-    for (size_t i = 0; i + 1 < group.members.size(); ++i) {
-      Member& member = group.members[i];
-      if (member.written || columns_of(member).empty()) continue;
-      member.written = true;
-      const size_t until = last_reader(member.stage.output);
-      const auto room = std::ranges::find_if(rooms, [&](const Room& each) {
-        return each.until <= i && alike(member, each.of, tiling);
-      });
-      if (room == rooms.end()) {
-        rooms.push_back({member, until});
-        continue;
-      }
-      room->until = until;
-      const Buffer& there = room->of.stage.output;
-      const ir::BufferMap map{{member.stage.output.get(), there}};
-      member.stage.output = there;
-      for (Member& reader : group.members) ops::replace_inputs(reader.stage, map);
-    }
-  }
-
-  // Whether one's rows may lie where the other's do. Lanes past the end of a row are computed again
-  // where its length is known, and skipped where it is not: there the padding of blocks is not
-  // used.
-  bool alike(const Member& a, const Member& b, const RowTiling& tiling) const {
-    const Stage &one = a.stage, &other = b.stage;
-    if (one.output->dtype != other.output->dtype || one.extents.size() != other.extents.size() ||
-        a.rows != b.rows)
-      return false;
-    for (size_t i = 0; i < one.extents.size(); ++i) {
-      if (!ir::prove_equal(one.extents[i], other.extents[i])) return false;
-    }
-    const int rank = static_cast<int>(one.extents.size());
-    const auto extent = ir::as_int(other.extents.back());
-    const bool skips = !extent && caps_.group_size == 1 &&
-                       vector_dim(one.output->layout, rank) == rank - 1 &&
-                       !is_blocked(other.output->layout);
-    if (!skips && !(one.output->layout == other.output->layout)) return false;
-    return tiling.column_lanes == 1 || skips || (extent && *extent % tiling.column_lanes == 0);
   }
 
   // Sets of places by buffer.
