@@ -168,7 +168,7 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   if (options.fuse) {
     graph::fuse(stages, fuse);
     // On GPUs, rows of known length are shared out as one axis.
-    graph::unflatten_axes(stages, caps.group_size == 1 && !caps.texture_memory);
+    graph::unflatten_axes(stages, caps.is_vector_unit());
     if (launches_cost) graph::join_products(stages);
   }
   if (options.expose) graph::expose_stages(stages);

@@ -48,6 +48,9 @@ struct Capabilities {
   bool floats_for_halves = false;  // no instruction, and memory for floats in their place
   bool has_f16 = false;            // f16 tensors are stored as such
   bool has_bytes = true;           // memory is addressed in bytes, else in words of 32 bits
+
+  // A processor with vectors in registers (cpu, wasm), else invocations or fragments of a GPU.
+  bool is_vector_unit() const { return group_size == 1 && !texture_memory; }
 };
 
 Capabilities capabilities_of(TargetKind kind);

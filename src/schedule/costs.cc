@@ -86,7 +86,7 @@ constexpr Costs hardware = [] {
 
 const Costs& costs_of(const Capabilities& capabilities) {
   if (capabilities.hardware) return hardware;
-  return capabilities.group_size > 1 || capabilities.texture_memory ? invocations : vector_units;
+  return capabilities.is_vector_unit() ? vector_units : invocations;
 }
 
 }  // namespace gossamer::schedule

@@ -44,8 +44,7 @@ class Chooser {
     Program result;
     find_states();
     // On GPUs, tiles in group memory are such copies.
-    if (caps_.group_size == 1 && !caps_.texture_memory)
-      online_ = online_products(program_, ports_.outputs, caps_);
+    if (caps_.is_vector_unit()) online_ = online_products(program_, ports_.outputs, caps_);
     const std::vector<int> blocks = ops::blocks_of(program_);
     for (size_t i = 0; i < program_.size(); ++i) {
       if (!program_[i].stage() || !program_[i].stage()->side.empty()) {
@@ -156,8 +155,7 @@ class Chooser {
   // channels reads its mean: it is gathered once for all of them. With known extents, such a norm
   // is one launch over rows (group_stages.h), and channels in lanes would cross its rows.
   bool stands_inside(const Stage& stage, const ir::Load& load, size_t axis) const {
-    if (stage.kind != StageKind::compute || caps_.group_size > 1 || caps_.texture_memory)
-      return false;
+    if (stage.kind != StageKind::compute || !caps_.is_vector_unit()) return false;
     int64_t points = 1;
     bool open = false;
     for (size_t inner = axis + 1; inner < stage.axes.size(); ++inner) {
@@ -174,8 +172,7 @@ class Chooser {
   // Whether points along an axis are computed in many ways: a vector would compute each of them.
   bool forks(const Stage& stage, const ir::Var& axis) const {
     constexpr int many = 8;
-    if (stage.kind != StageKind::compute || caps_.group_size > 1 || caps_.texture_memory)
-      return false;
+    if (stage.kind != StageKind::compute || !caps_.is_vector_unit()) return false;
     int ways = 0;
     ir::visit(stage.result, [&](const Expr& e) {
       const auto* select = ir::as<ir::Select>(e);
@@ -189,11 +186,10 @@ class Chooser {
 
   // Whether the lanes of a vector read one element: channels of a group of a convolution.
   bool is_shared_by_lanes(const Stage& stage, const ir::Load& load, const ir::Var& axis) const {
-    if (caps_.group_size > 1 || caps_.texture_memory) return false;
+    if (!caps_.is_vector_unit()) return false;
     const int lanes = lanes_of_runs(stage, axis, caps_.vector_lanes);
-    return std::ranges::all_of(load.indices, [&](const Expr& index) {
-      return !ir::uses(index, axis.get()) || is_shared(index, axis, lanes);
-    });
+    return std::ranges::all_of(load.indices,
+                               [&](const Expr& index) { return is_shared(index, axis, lanes); });
   }
 
   int choose_axis(const Stage& stage) const {
@@ -210,8 +206,7 @@ class Chooser {
     // A reduction that would gather runs along its own axes instead, unless copies of what a run
     // makes pay (the gradient of a product by a factor, which walks the other one's rows). In
     // groups of invocations, tiles in their memory are such copies.
-    if (caps_.group_size > 1 || caps_.texture_memory || online_.contains(stage.output.get()))
-      return -1;
+    if (!caps_.is_vector_unit() || online_.contains(stage.output.get())) return -1;
     std::tie(axis, terms) = best_axis(stage, true);
     return terms < 0 ? -1 : axis;
   }
@@ -237,7 +232,7 @@ class Chooser {
       if (points > best_score) best = i, best_score = points, terms = one.terms;
     }
     // GPUs compare the whole score: tiles in group memory need no vectors of the output.
-    return {best, caps_.group_size > 1 || caps_.texture_memory ? best_score : terms};
+    return {best, caps_.is_vector_unit() ? terms : best_score};
   }
 
   // Whether an output that leaves the model is computed in its own order along `axis`, by so short

@@ -52,7 +52,7 @@ int lanes_of_rows(const Stage& stage, int dim, const Capabilities& caps) {
   const auto axis = static_cast<size_t>(dim);
   const int64_t extent = extent_or(stage.extents[axis], caps.vector_lanes);
   if (stage.kind != StageKind::reduce || stage.in_order || !stage.starts.empty() ||
-      caps.group_size > 1 || caps.texture_memory || extent < least)
+      !caps.is_vector_unit() || extent < least)
     return 0;
   const ir::Bounds bounds = ops::bounds_of_terms(stage);
   bool moves_along = false;
@@ -189,7 +189,7 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
 // Compilers then load each once and hold all of them, for which a large tile leaves no registers.
 bool slides(const Stage& stage, const Capabilities& caps, const Tiling& tiling) {
   if (tiling.pattern != Pattern::contraction || tiling.reduce_axis >= 0 || tiling.rows == 1 ||
-      caps.group_size > 1 || caps.texture_memory)
+      !caps.is_vector_unit())
     return false;
   const ir::VarNode* row = stage.axes[static_cast<size_t>(tiling.row_axis)].get();
   const ir::VarNode* step = stage.reduce_axes.back().get();
@@ -442,12 +442,12 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
   if (caps.group_size == 1 && !whole && runs_of(stage)[static_cast<size_t>(dim)] > 1) return;
   tiling.vector_axis = dim;
   tiling.lanes = caps.vector_lanes;
-  if (caps.group_size == 1 && !caps.texture_memory)
+  if (caps.is_vector_unit())
     tiling.lanes = lanes_of_runs(stage, stage.axes[static_cast<size_t>(dim)], tiling.lanes);
 }
 
 bool skips_lanes(const Stage& stage, int axis, const Capabilities& caps) {
-  if (stage.kind != StageKind::compute || caps.group_size > 1 || caps.texture_memory) return false;
+  if (stage.kind != StageKind::compute || !caps.is_vector_unit()) return false;
   const auto extent = ir::as_int(stage.extents[static_cast<size_t>(axis)]);
   return !extent || (*extent > caps.vector_lanes && *extent % caps.vector_lanes != 0 &&
                      !is_blocked(stage.output->layout));
@@ -532,8 +532,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   if (tiling.pattern == Pattern::contraction) choose_group_tile(stage, caps, tiling);
   choose_parts(stage, caps, tiling);
   choose_group_size(stage, caps, tiling);
-  if (decoded_rows.get() && caps.group_size == 1 && !caps.texture_memory)
-    share_decoded(stage, decoded_rows, caps, tiling);
+  if (decoded_rows.get() && caps.is_vector_unit()) share_decoded(stage, decoded_rows, caps, tiling);
   return tiling;
 }
 
