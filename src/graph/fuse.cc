@@ -222,6 +222,7 @@ class Fuser {
     const Cost cost = cost_of(producer.result);
     const bool cheap = cost.movement() && cost.loads <= 1 && cost.selects <= 1;
     const bool constant = constant_.contains(producer.output.get());
+    const bool repeats_work = consumers.size() > 1 && cost.transcendental > 1;
     for (size_t c : consumers) {
       if (!stage_at(c)) return false;  // a step reads it
       const Stage& consumer = *stage_at(c);
@@ -232,8 +233,7 @@ class Fuser {
         return false;
       if (uses.in_values > 0 && !into_terms) return false;
       if (uses.in_values > 0 && !decoded &&
-          (!may_enter_terms(producer, consumer, uses, cost) ||
-           (consumers.size() > 1 && cost.transcendental > 1)))
+          (repeats_work || !may_enter_terms(producer, consumer, uses, cost)))
         return false;
       if (grows_too_large(producer, consumer)) return false;
       if (uses.in_result > 0 && !cheap && (consumers.size() > 1 || !same_point(producer, consumer)))

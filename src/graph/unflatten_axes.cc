@@ -21,10 +21,11 @@ struct Part {
   Expr extent, count;
 };
 
+using Loads = std::vector<const ir::Load*>;
+
 // How many parts of this extent make up the axis: what a division gives, or an extent of what is
 // read; null: neither.
-Expr count_of(const Expr& part, const Expr& extent, const std::vector<const ir::Load*>& loads,
-              const ir::Bounds& bounds) {
+Expr count_of(const Expr& part, const Expr& extent, const Loads& loads, const ir::Bounds& bounds) {
   std::vector<Expr> tried{
       ir::simplify(ir::floordiv(extent, part), bounds),
       ir::index(ir::estimate(extent) / std::max<int64_t>(ir::estimate(part), 1))};
@@ -35,9 +36,8 @@ Expr count_of(const Expr& part, const Expr& extent, const std::vector<const ir::
   return found == tried.end() || ir::is_const(*found, 1) ? Expr() : *found;
 }
 
-Part part_of(const Stage& stage, size_t axis, const ir::Bounds& bounds) {
+Part part_of(const Stage& stage, size_t axis, const Loads& loads, const ir::Bounds& bounds) {
   Part best;
-  const auto loads = ir::loads_of(stage.values);
   for (const Expr& value : stage.values) {
     ir::visit(value, [&](const Expr& e) {
       const auto* quotient = ir::as<ir::Binary>(e);
@@ -53,11 +53,12 @@ Part part_of(const Stage& stage, size_t axis, const ir::Bounds& bounds) {
   return best;
 }
 
-// Quotients and remainders by parts of an axis, as those of two axes, of which `inner` has `extent`
-// points: products of open extents are more than simplify() divides by.
-Expr with_parts(const Expr& value, const ir::Var& whole, const ir::Var& outer, const ir::Var& inner,
-                const Expr& extent, const std::vector<const ir::Load*>& loads,
-                const ir::Bounds& bounds) {
+// The values with quotients and remainders of two axes, of which `inner` has `extent` points, in
+// place of those by parts of the whole one: products of open extents are more than simplify()
+// divides by.
+std::vector<Expr> with_parts(const std::vector<Expr>& values, const ir::Var& whole,
+                             const ir::Var& outer, const ir::Var& inner, const Expr& extent,
+                             const Loads& loads, const ir::Bounds& bounds) {
   ir::Rewriter parts;
   parts.expr = [&](const Expr& e) -> Expr {
     const auto* binary = ir::as<ir::Binary>(e);
@@ -74,21 +75,22 @@ Expr with_parts(const Expr& value, const ir::Var& whole, const ir::Var& outer, c
       return ir::floordiv(inner, row->b);
     return nullptr;
   };
-  return ir::rewrite(value, parts);
+  std::vector<Expr> made;
+  for (const Expr& value : values) made.push_back(ir::rewrite(value, parts));
+  return made;
 }
 
 void unflatten(Stage& stage, bool known) {
   for (size_t axis = 0; axis < stage.reduce_axes.size(); ++axis) {
     if (!known && ir::as_int(stage.reduce_extents[axis])) continue;
     const ir::Bounds before = ops::bounds_of_terms(stage);
-    const Part part = part_of(stage, axis, before);
+    const Loads loads = ir::loads_of(stage.values);
+    const Part part = part_of(stage, axis, loads, before);
     if (!part.count.get()) continue;
     const ir::Var whole = stage.reduce_axes[axis];
     const ir::Var outer = ir::var(whole->name + ".part"), inner = ir::var(whole->name);
-    const auto loads = ir::loads_of(stage.values);
-    std::vector<Expr> values;
-    for (const Expr& value : stage.values)
-      values.push_back(with_parts(value, whole, outer, inner, part.extent, loads, before));
+    std::vector<Expr> values =
+        with_parts(stage.values, whole, outer, inner, part.extent, loads, before);
     // What else walks the axis whole keeps its single loop, unless that is open.
     const bool stays = std::ranges::any_of(
         values, [&](const Expr& value) { return ir::uses(value, whole.get()); });

@@ -90,26 +90,30 @@ TEST(GroupStages, WindowsThatHaveVectorsStayApart) {
   }
 }
 
-// Sums over channels that lie beside each other, and rows: each has vectors of channels by itself.
+// Sums over neighbouring channels and rows: launched alone, each has vectors of channels, also
+// where the channels of a sum are half a block.
 TEST(GroupStages, SumsOfBlockedChannelsStayApart) {
   const int lanes = cpu.vector_lanes;
   const Buffer a = ir::buffer("A", DType::f32, {index(64), index(30)});
   const_cast<ir::BufferNode*>(a.get())->layout = {
       .axes = {{0, lanes, 0}, {1, 1, 0}, {0, 1, lanes}}};
-  const auto over_channels = [&](const char* name, const Stage* mean) {
-    const Var g = ir::var("g"), c = ir::var("c"), x = ir::var("x");
-    Expr term = ir::load(a, {g * index(lanes) + c, x});
-    if (mean) term = term - ir::load(mean->output, {g});
-    Stage stage = sum(ir::buffer(name, DType::f32, {index(64 / lanes)}), {g}, {c, x},
-                      {index(lanes), index(30)}, term);
-    stage.name = name;
-    return stage;
-  };
-  const Stage mean = over_channels("mean", nullptr), spread = over_channels("spread", &mean);
-  EXPECT_EQ(grouped({mean, spread}, {spread.output.get()}, cpu), "mean; spread");
-  const Tiling tiling = default_tiling(spread, cpu);
-  EXPECT_TRUE(tiling.partial);
-  EXPECT_EQ(tiling.reduce_axis, 0);
+  for (const int channels : {lanes, lanes / 2}) {
+    const auto over_channels = [&](const char* name, const Stage* mean) {
+      const Var g = ir::var("g"), c = ir::var("c"), x = ir::var("x");
+      Expr term = ir::load(a, {g * index(channels) + c, x});
+      if (mean) term = term - ir::load(mean->output, {g});
+      Stage stage = sum(ir::buffer(name, DType::f32, {index(64 / channels)}), {g}, {c, x},
+                        {index(channels), index(30)}, term);
+      stage.name = name;
+      return stage;
+    };
+    const Stage mean = over_channels("mean", nullptr), spread = over_channels("spread", &mean);
+    EXPECT_EQ(grouped({mean, spread}, {spread.output.get()}, cpu), "mean; spread");
+    const Tiling tiling = default_tiling(spread, cpu);
+    EXPECT_TRUE(tiling.partial);
+    EXPECT_EQ(tiling.reduce_axis, 0);
+    EXPECT_EQ(tiling.reduce_block, channels);
+  }
 }
 
 TEST(Groups, SharesMemoryOfOpenRows) {

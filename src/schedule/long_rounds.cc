@@ -18,7 +18,7 @@ using ops::StageKind;
 
 constexpr int64_t most_terms = 4096;  // of a part: longer sums of floats lose terms
 
-// Of the loops of all members, as if one invocation ran them without lanes.
+// The rounds that one invocation would need for the loops of all members, without lanes.
 Expr rounds_of(const Group& group) {
   Expr rounds = ir::index(0);
   for (const Member& member : group.members) {

@@ -137,8 +137,8 @@ bool is_window_of_two(const Stage& stage) {
   return false;
 }
 
-// Whether a sum has vectors by itself along another of its axes than the last, as of channels that
-// lie beside each other. Rows have them along the last alone.
+// Whether a sum that is launched alone has vectors along another of its axes than the last, such as
+// neighbouring channels. Rows of a group have vectors along the last axis only.
 bool sums_across(const Stage& stage, const Capabilities& caps) {
   if (stage.kind != StageKind::reduce || stage.reduce_axes.size() < 2) return false;
   const Tiling tiling = default_tiling(stage, caps);
@@ -146,8 +146,8 @@ bool sums_across(const Stage& stage, const Capabilities& caps) {
 }
 
 // Whether a row is a part of a reader's axes that fills no vector, such as a square of 2 x 2
-// points, or what sums over it has none. By themselves, stages of CPUs have vectors along
-// other axes.
+// points, or has no vectors where a sum launched alone would have them. Launched alone, stages of
+// CPUs have vectors along other axes.
 bool loses_vectors(const Group& group, const Capabilities& caps) {
   if (caps.group_size > 1) return false;
   const RowTiling tiling = default_row_tiling(group, caps);

@@ -209,7 +209,7 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
   for (const ir::Load* load : loads_of(stage.values)) {
     for (size_t r = 0; r < stage.reduce_axes.size() && tiling.reduce_axis < 0; ++r) {
       const ir::Layout& layout = load->buffer->layout;
-      // Of a sum without other vectors, a short axis within a block has a vector of its length.
+      // If nothing else of a sum lies in vectors, a short axis within a block does.
       int lanes = caps.vector_lanes;
       const int64_t extent = extent_or(stage.reduce_extents[r], 64);
       while (alone && is_blocked(layout) && lanes > least_lanes && extent < lanes) lanes /= 2;

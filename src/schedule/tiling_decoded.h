@@ -8,12 +8,12 @@
 
 namespace gossamer::schedule {
 
-// Of a product with a factor that is decoded from bytes (stage_in.h): the number of rows that share
-// it, over the dimensions; null for any other stage.
+// The number of rows that share the decoded factor, over the dimensions; null for stages that are
+// no product with such a factor.
 ir::Expr rows_of_decoded(const ops::Stage& stage);
-// So many rows are few: a kernel of its own computes them, with the numbers below.
+// At most this many rows are few: a kernel of its own computes them, with the numbers below.
 int64_t few_rows(const Capabilities& caps);
-// More rows than so many are many: a kernel of its own with larger tiles computes them on GPUs.
+// More rows than this are many: a kernel of its own with larger tiles computes them on GPUs.
 constexpr int64_t some_rows = 256;
 // Numbers for many rows whose number only the run knows. None: the default point is for any number.
 std::optional<Tiling> tiling_for_many_rows(const ops::Stage& stage, const Capabilities& caps);
