@@ -189,6 +189,13 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   return Prepared::Stages{std::move(stages), target, caps, side_caps};
 }
 
+void tell_dims(const graph::StageGraph& stages, Report& report) {
+  report.variables = ops::variables_of(stages.program).size();
+  for (const graph::Dim& dim : stages.dims)
+    if (dim.input >= 0 && dim.output < 0)
+      report.dims.emplace_back(dim.var->name, dim.var->estimate);
+}
+
 }  // namespace
 
 Result<package::Files> compile(const graph::Graph& graph, const Options& options, Report* report,
@@ -207,6 +214,8 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
   ModuleBuilder builder(stages->graph, stages->target, stages->capabilities, stages->side, options);
   if (fresh) stages->launched = builder.launched();
   GS_TRY(builder.build(stages->launched, progress));
+  if (report) tell_dims(stages->graph, *report);
+  if (options.code == CodeForm::none) return package::Files{};
   return builder.write(graph, file, report);
 }
 

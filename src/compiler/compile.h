@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -23,7 +24,8 @@ namespace gossamer::compiler {
 
 // What kernels come as: the target's finished code, or what src/library makes libraries of: LLVM's
 // bitcode (of cpu and wasm, in kernels.bc), C (of cpu, in kernels.c).
-enum class CodeForm : uint8_t { finished, bitcode, c };
+// `none`: no files, for those whom the kernels alone tell something.
+enum class CodeForm : uint8_t { finished, bitcode, c, none };
 
 class PassedKernels;
 struct Prepared;
@@ -67,6 +69,9 @@ struct Options {
   // Called with each shader, and the nodes that it computes, as soon as there is its text. A device
   // can build it while the rest compiles. Not called for packages with variants of kernels.
   std::function<void(const package::KernelInfo&, std::string_view origin)> on_kernel;
+  // Called with each launch of a run, for dimensions as they are estimated: its kernel, the scalars
+  // of that and the range.
+  std::function<void(const ir::Kernel&, std::span<const int64_t> scalars, int64_t range)> on_launch;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
 };
 
@@ -85,6 +90,9 @@ struct Report {
   std::vector<KernelReport> kernels;
   int64_t memory_bytes = 0;  // slots that stay after loading, where static
   int64_t weight_bytes = 0;
+  // Open dimensions of the inputs, and what choices that are right for any take them for.
+  std::vector<std::pair<std::string, int64_t>> dims;
+  size_t variables = 0;  // that steps of a run set, such as the number of boxes that it finds
   package::WeightFiles weights;  // without bytes
   // Kernels at a point of their own records, at one of a kernel near them, of both those whose
   // records came with the compiler, and kernels at none since what is recorded is not legal.

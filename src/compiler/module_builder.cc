@@ -5,6 +5,7 @@
 
 #include "compiler/operations.h"
 #include "ir/build.h"
+#include "ir/estimate.h"
 #include "ir/simplify.h"
 #include "ir/type_rules.h"
 #include "ops/linearize.h"
@@ -131,7 +132,23 @@ Result<> ModuleBuilder::build(std::span<const schedule::Launched> launched,
   GS_TRY(plan_slots());
   host_.finish(module_, !stages_.side.empty());
   GS_TRY(check_memory());
+  if (options_.on_launch) tell_launches();
   return {};
+}
+
+void ModuleBuilder::tell_launches() const {
+  const auto likely = [&](const package::Number& number) {
+    if (!number.planned) return number.value;
+    const auto value =
+        ir::estimated_value(planner_.function().values[static_cast<size_t>(number.value)]);
+    return value ? value->as_int() : ir::default_estimate;
+  };
+  for (const package::Launch& launch : module_.run) {
+    std::vector<int64_t> scalars;
+    for (const package::Number& scalar : launch.scalars) scalars.push_back(likely(scalar));
+    options_.on_launch(kernels_.kernels()[static_cast<size_t>(launch.kernel)], scalars,
+                       likely(launch.range));
+  }
 }
 
 std::optional<schedule::Capabilities> ModuleBuilder::variant_caps() const {

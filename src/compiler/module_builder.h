@@ -85,6 +85,7 @@ class ModuleBuilder {
   Result<> add_checks(std::span<const schedule::Launched> launched);
   void add_inputs();
   void add_outputs();
+  void tell_launches() const;
   ir::DType storage_of(const ir::BufferNode& buffer) const;
   int device_of(const ir::BufferNode& buffer) const { return stages_.side.contains(&buffer); }
   static bool is_empty(const ir::BufferNode& buffer);

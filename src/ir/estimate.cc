@@ -1,35 +1,34 @@
 #include "ir/estimate.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "ir/build.h"
-#include "ir/scalar.h"
 
 namespace gossamer::ir {
-namespace {
 
-std::optional<Scalar> value_of(const Expr& e) {
+std::optional<Scalar> estimated_value(const Expr& e, const VarValues& values) {
   if (const auto* number = as<IntImm>(e)) return Scalar::of_int(e->type.dtype, number->value);
-  if (const auto* variable = as<VarNode>(e))
-    return Scalar::of_int(e->type.dtype, variable->estimate);
+  if (const auto* variable = as<VarNode>(e)) {
+    const auto known = values.find(variable);
+    return Scalar::of_int(e->type.dtype,
+                          known == values.end() ? variable->estimate : known->second);
+  }
   if (const auto* binary = as<Binary>(e)) {
-    const auto a = value_of(binary->a), b = value_of(binary->b);
+    const auto a = estimated_value(binary->a, values), b = estimated_value(binary->b, values);
     return a && b ? std::optional(apply(binary->op, *a, *b)) : std::nullopt;
   }
   if (const auto* select = as<Select>(e)) {
-    const auto condition = value_of(select->condition);
-    return condition ? value_of(condition->as_int() ? select->yes : select->no) : std::nullopt;
+    const auto condition = estimated_value(select->condition, values);
+    return condition ? estimated_value(condition->as_int() ? select->yes : select->no, values)
+                     : std::nullopt;
   }
   return std::nullopt;
 }
 
-}  // namespace
-
-int64_t estimate(const Expr& extent) {
+int64_t estimate(const Expr& extent, const VarValues& values) {
   constexpr int64_t most = 1 << 20;  // products of several must not overflow
   if (const auto known = as_int(extent)) return *known;
-  const auto value = value_of(extent);
+  const auto value = estimated_value(extent, values);
   return value ? std::clamp<int64_t>(value->as_int(), 0, most) : default_estimate;
 }
 

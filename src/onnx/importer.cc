@@ -177,9 +177,8 @@ Result<> Importer::check_options(const ProtoGraph& proto) const {
     const int64_t count = length != options_.known.lengths.end() ? length->second : 0;
     for (int64_t i = 0; i < std::min(count, max_length); ++i)
       inputs.insert(graph::element_name(std::string(input.name), static_cast<size_t>(i)));
-    for (const ProtoDim& dim : input.dims) {
-      if (!dim.param.empty()) dims.emplace(dim.param);
-    }
+    for (size_t axis = 0; axis < input.dims.size(); ++axis)
+      if (!input.dims[axis].value) dims.insert(name_of_dim(input.dims[axis], input.name, axis));
   }
   const auto check = [](const auto& given, const std::set<std::string, std::less<>>& known,
                         const char* what) -> Result<> {

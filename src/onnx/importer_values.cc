@@ -209,7 +209,8 @@ Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input,
   int64_t product = 1;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     ProtoDim dim = dims[axis];
-    if (auto fixed = options_.known.dims.find(dim.param);
+    std::string name = name_of_dim(dim, input_name, axis);
+    if (auto fixed = options_.known.dims.find(name);
         !dim.value && fixed != options_.known.dims.end()) {
       dim.value = fixed->second;
     }
@@ -223,7 +224,6 @@ Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input,
       shape.push_back(ir::index(*dim.value));
       continue;
     }
-    std::string name = dim.param.empty() ? cat(input_name, "_", axis) : std::string(dim.param);
     auto [known, fresh] = dims_.try_emplace(name);
     if (!fresh && dim.param.empty()) {
       // A name of ours that the model has used for something else.

@@ -334,6 +334,10 @@ Result<> Parser::parse(Bytes bytes, ProtoFunction& function) {
 
 }  // namespace
 
+std::string name_of_dim(const ProtoDim& dim, std::string_view input, size_t axis) {
+  return dim.param.empty() ? cat(input, "_", axis) : std::string(dim.param);
+}
+
 Result<ProtoModel> parse_model(Bytes bytes) {
   if (const auto other = other_kind(bytes))
     return fail(cat("the file is ", other->what, ", not an ONNX model"), other->hint);

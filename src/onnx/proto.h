@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -72,6 +73,8 @@ struct ProtoDim {
   std::optional<int64_t> value;
   std::string_view param;
 };
+// Where the model gives none, the input and the axis.
+std::string name_of_dim(const ProtoDim& dim, std::string_view input, size_t axis);
 
 struct ProtoValue {
   std::string_view name;

@@ -346,6 +346,25 @@ function fixed() {
   }
 }
 
+// What open dimensions cost is printed, and taken up by the options that are printed with it.
+function opening() {
+  const file = path.join(inside, 'open.onnx');
+  writeFileSync(file, model({
+    nodes: [node('Softmax', ['x'], ['y'])],
+    inputs: [value('x', 'f32', ['rows', ''])], outputs: [value('y', 'f32', ['rows', ''])],
+  }));
+  const compiled = (...args) => run(['compile', file, '--target', 'wasm', '-o', 'out', '--emit', 'package', ...args]);
+  const {stdout} = compiled();
+  const line = /open: rows, x_1\. A run takes ([\d.]+)x the instructions .* with( --dim rows=\d+ --dim x_1=\d+), and 1 launches/.exec(stdout);
+  tally.record('compile says what opening costs', line && Number(line[1]) >= 1 && Number(line[1]) < 3 ? [] : [stdout]);
+  const fixed = compiled(...(line?.[2].trim().split(' ') ?? [])).stdout;
+  tally.record('fixed dimensions cost nothing', line && fixed.includes('kernels') && !fixed.includes('open:') ? [] : [fixed]);
+  const open = JSON.parse(compiled('--json').stdout).packages[0].open;
+  tally.record('compile --json says what opening costs',
+    open.instructions >= open.fixed_instructions && open.fixed_instructions > 0 && 'x_1' in open.dims ? [] : [JSON.stringify(open)]);
+  rmSync(path.join(work, 'out'), {recursive: true, force: true});
+}
+
 // An If whose branches differ in rank, by an extent that only the run knows, is compiled by the feeds.
 function ranks() {
   const branch = (operator, inputs) => graph({nodes: [node(operator, inputs, ['t'])], inputs: [], outputs: [value('t', 'f32')]});
@@ -420,6 +439,7 @@ try {
   gradients();
   usage();
   fixed();
+  opening();
   ranks();
   outputs();
   brokenModels();

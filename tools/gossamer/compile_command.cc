@@ -12,6 +12,7 @@
 #include "gossamer/commands.h"
 #include "gossamer/compile_options.h"
 #include "gossamer/fixed_inputs.h"
+#include "gossamer/opening.h"
 #include "gossamer/page.h"
 #include "gossamer/progress.h"
 #include "gossamer/records_file.h"
@@ -44,6 +45,7 @@ struct Row {
   int layouts = 0;                                          // stages whose layout one set
   int64_t memory = 0;
   double milliseconds = 0;
+  Opening opening;
   size_t bytes() const {
     size_t sum = 0;
     for (const auto& [name, size] : sizes) sum += size;
@@ -83,6 +85,7 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   compile.records = &watch;
   Row row;
   row.target = target;
+  count_launches(compile, row.opening);
   const auto begin = std::chrono::steady_clock::now();
   compiler::Report report;
   auto files = [&]() -> Result<package::Files> {
@@ -110,6 +113,7 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   row.layouts = static_cast<int>(std::ranges::count_if(
       watch.seen(), [](const auto& one) { return one.recorded.has_value(); }));
   row.milliseconds = time.count();
+  if (!is_library(options.emit)) compare_fixed(model, compile, report, row.opening);
   return row;
 }
 
@@ -149,6 +153,8 @@ void print_rows(const std::vector<Row>& rows, const CompileOptions& options) {
             "come with the compiler), %d whose recorded point is not legal; %d layouts as "
             "recorded\n",
             row.target.c_str(), row.recorded, row.nearest, row.shipped, row.refused, row.layouts);
+      if (!row.opening.dims.empty())
+        std::printf("%s: %s\n", row.target.c_str(), to_string(row.opening).c_str());
     }
     return;
   }
@@ -179,6 +185,26 @@ void print_rows(const std::vector<Row>& rows, const CompileOptions& options) {
     json.Int64(row.memory);
     json.Key("ms");
     json.Double(row.milliseconds);
+    if (!row.opening.dims.empty()) {
+      json.Key("open");
+      json.StartObject();
+      json.Key("dims");
+      json.StartObject();
+      for (const auto& [name, extent] : row.opening.dims) {
+        json.Key(name.c_str());
+        json.Int64(extent);
+      }
+      json.EndObject();
+      json.Key("instructions");
+      json.Double(row.opening.instructions);
+      json.Key("fixed_instructions");
+      json.Double(row.opening.fixed);
+      json.Key("launches");
+      json.Uint64(row.opening.launches);
+      json.Key("fixed_launches");
+      json.Uint64(row.opening.fixed_launches);
+      json.EndObject();
+    }
     json.Key("files");
     json.StartArray();
     for (const auto& [name, size] : row.sizes) {
