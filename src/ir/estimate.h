@@ -12,7 +12,7 @@ namespace gossamer::ir {
 // Of variables that have another value than their VarNode::estimate.
 using VarValues = std::unordered_map<const VarNode*, int64_t>;
 
-// With each variable at its value or estimate; none: other than integers decide.
+// With each variable at its value or estimate; none: memory decides.
 std::optional<Scalar> estimated_value(const Expr& e, const VarValues& values = {});
 
 // The same of an extent, from 0 to 2^20; a constant is itself, default_estimate where it has none.

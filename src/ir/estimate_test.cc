@@ -20,5 +20,14 @@ TEST(Estimate, EvaluatesExtentsAtTheirVariablesEstimates) {
             default_estimate);
 }
 
+// As detectors compute the size of what they scale an image to.
+TEST(Estimate, EvaluatesSizesThatAreComputedInFloats) {
+  const Expr height = dimension("h", 224);
+  const Expr scaled = cast(DType::f32, height) * 0.3;
+  EXPECT_EQ(estimate(cast(DType::index, unary(UnaryOp::floor, scaled))), 67);
+  EXPECT_EQ(estimate(cast(DType::index, unary(UnaryOp::ceil, scaled))), 68);
+  EXPECT_EQ(estimate(select(scaled > 100.0, index(3), index(5))), 5);
+}
+
 }  // namespace
 }  // namespace gossamer::ir
