@@ -6,7 +6,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 # Node.js may be the project's own (tools/setup/environment.sh).
 RUN := . tools/setup/environment.sh;
-PACKAGES := runtime compiler tensor ort rpc
+PACKAGES := runtime compiler tensor ort llm rpc
 
 .DEFAULT_GOAL := help
 .PHONY: help setup native wasm web packages build test check demo examples bench bench-pack conformance zoo fuzz fingerprints aarch64 format lint sanitize clean
@@ -58,7 +58,7 @@ bench-pack: build ## one folder that measures on any machine with a Chromium and
 conformance: build ## all cases of the shared test data and the onnx package on every target, into docs/conformance.md
 	@$(RUN) node tests/conformance/run.mjs && node tests/cases/suite.mjs --all --corpus catalog,graphs,models,open,zoo
 	@$(RUN) node tests/cases/suite.mjs --all --corpus conformance "webgpu native" "webgl native" "wasm native" "opengl es31" "cpu avx2" "cpu sse"
-	@$(RUN) node tests/space/suite.mjs --seeds 4 && node tests/sizes/suite.mjs --count 12 && node tests/packages/suite.mjs --all && node tests/transformersjs/suite.mjs --all && node tests/npm/suite.mjs --all && node tests/python/suite.mjs --all
+	@$(RUN) node tests/space/suite.mjs --seeds 4 && node tests/sizes/suite.mjs --count 12 && node tests/packages/suite.mjs --all && node tests/transformersjs/suite.mjs --all && node tests/npm/suite.mjs --all && node tests/llm/suite.mjs --all && node tests/python/suite.mjs --all
 
 zoo: build ## export networks that people deploy (6 GB of PyTorch), test them with open dimensions, and time them on the cpu
 	@$(RUN) tools/setup/zoo.sh && third_party/cache/zoo-environment/bin/python tests/zoo/export.py

@@ -16,6 +16,7 @@ const needs = {
   compiler: ['runtime'],
   tensor: ['runtime', 'compiler'],
   ort: ['runtime', 'compiler'],
+  llm: ['runtime', 'compiler', 'ort'],
   rpc: ['runtime', 'compiler'],
   examples: ['runtime', 'compiler', 'tensor', 'rpc'],
 };
@@ -25,6 +26,7 @@ const containCompiler = ['tensor', 'examples'];
 const outside = {
   compiler: ['../build-wasm/compiler.wasm', '../build-wasm/tuner.wasm', '../src/shipped'],
   ort: ['../build-wasm/models.wasm'],
+  llm: ['../build-wasm/models.wasm'],
   examples: ['../examples/digits/model.onnx'],
 };
 

@@ -38,6 +38,7 @@ import {nn, Tensor} from '@gossamer/tensor';
 import * as ort from '@gossamer/ort';
 import {InferenceSession} from '@gossamer/ort/webgpu';
 import {InferenceSession as InOnePiece} from '@gossamer/ort/single';
+import {APIError, load as loadLanguageModel, type ChatCompletionChunk, type Stream} from '@gossamer/llm';
 import {findTargets, join, type JoinOptions} from '@gossamer/rpc';
 
 const files = await compile(new Uint8Array(), {target: 'wasm'});
@@ -52,6 +53,11 @@ const feeds: Record<string, ort.Tensor> = {x: new ort.Tensor('float32', [1, 2], 
 const results: ort.InferenceSession.ReturnType = await session.run(feeds, ['y']);
 export const values: [Float32Array, ort.Tensor.Type | undefined, Float32Array] =
   [results['y']?.data as Float32Array, results['y']?.type, new ort.Tensor('float32', new Float32Array(2)).data];
+const llm = await loadLanguageModel('model/', {target: 'wasm'});
+const stream: Stream<ChatCompletionChunk> = await llm.chat.completions.create({messages: [{role: 'user', content: 'hi'}], stream: true});
+for await (const {choices} of stream) console.log(choices[0]?.delta.content);
+export const said: [string | null | undefined, string | undefined, typeof APIError] =
+  [(await llm.chat.completions.create({messages: [{role: 'user', content: 'hi'}]})).choices[0]?.message.content, (await llm.completions.create({prompt: 'a'})).choices[0]?.text, APIError];
 const joining: JoinOptions = {url: 'ws://127.0.0.1:1/rpc', token: '', name: 'page', session: '1', ...(await findTargets()), WebSocket};
 await join(joining);
 // @ts-expect-error -- it is no target

@@ -1,6 +1,6 @@
 // A small decoder as onnxruntime-genai's builder writes them: products of 4-bit weights, RMS norms with the sum kept, attention of grouped heads
 // over caches, a gate.
-import {message, node, block, integer, model, stored, value} from '../cli/models.mjs';
+import {message, node, block, integer, model, stored, tensor, value} from '../cli/models.mjs';
 
 /** ATTRIBUTES of floats, which tests/cli/models.mjs has no other use for, and a domain. */
 const contrib = (operator, inputs, outputs, integers = {}, floats = {}) =>
@@ -14,14 +14,18 @@ const contrib = (operator, inputs, outputs, integers = {}, floats = {}) =>
     }),
     [block(7, 'com.microsoft')]);
 
-/** Its file, and the state that its runs keep. */
-export function llama({layers = 2, hidden = 256, heads = 4, groups = 2, inner = 512, words = 256, places = 128}) {
+/** Its file, and the state that its runs keep. `outside`: writes a weight into a file of its own and returns the file's name; undefined keeps the weight in the model. */
+export function llama({layers = 2, hidden = 256, heads = 4, groups = 2, inner = 512, words = 256, places = 128, outside = () => undefined}) {
   const width = hidden / heads;
   let seed = 1;
   const random = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32;
   const nodes = [], weights = [], inputs = [value('input_ids', 'i64', ['b', 's']), value('attention_mask', 'i64', ['b', 't'])];
   const outputs = [value('logits', 'f32', ['b', 's', words])];
-  const weight = (name, type, shape, data) => (weights.push(stored({type, shape, data}, name)), name);
+  const weight = (name, type, shape, data) => {
+    const location = outside(name, data);
+    weights.push(location ? tensor(name, type, shape, {location}) : stored({type, shape, data}, name));
+    return name;
+  };
   const floats = (name, shape, of) => weight(name, 'f32', shape, Float32Array.from({length: shape.reduce((a, b) => a * b)}, of));
   const add = (made, output) => (nodes.push(made), output);
   const product = (x, name, rows, columns) => {

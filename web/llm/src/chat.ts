@@ -1,0 +1,88 @@
+/** chat.completions.create() of OpenAI's API. */
+import type {ChatChoice, ChatCompletion, ChatCompletionChunk, ChatDelta, ChatRequest, FinishReason, RequestOptions, Tool, ToolCall} from './api_types.ts';
+import {checkChat} from './arguments.ts';
+import {controllerOf, stopsOf, usageOf} from './completions.ts';
+import type {Engine} from './engine.ts';
+import {badRequest} from './errors.ts';
+import {Stream} from './stream.ts';
+import type {ChatTemplate} from './template.ts';
+import {identifier, type Said, ToolCalls} from './tool_calls.ts';
+
+/** Tools that the model may call. */
+const toolsOf = ({tools, tool_choice: choice}: ChatRequest): readonly Tool[] | undefined => (tools?.length && choice !== 'none' ? tools : undefined);
+
+type Tell = (index: number, delta: ChatDelta, reason: FinishReason | null) => void;
+
+export class ChatCompletions {
+  readonly #engine: Engine;
+  readonly #model: string;
+  readonly #template: ChatTemplate | undefined;
+
+  /** @internal */
+  constructor(engine: Engine, model: string, template: ChatTemplate | undefined) {
+    this.#engine = engine;
+    this.#model = model;
+    this.#template = template;
+  }
+
+  /** The prompt of a conversation, as the model reads it. */
+  promptOf(request: ChatRequest): string {
+    if (!this.#template) throw badRequest('This model has no chat template: use completions.create(), or give load() a `chatTemplate`.', 'messages', 'no_chat_template');
+    return this.#template.prompt(request.messages, toolsOf(request), request.chat_template_kwargs);
+  }
+
+  /** Answers a conversation. Rejects with an APIError. */
+  create(request: ChatRequest & {readonly stream: true}, options?: RequestOptions): Promise<Stream<ChatCompletionChunk>>;
+  create(request: ChatRequest & {readonly stream?: false | null}, options?: RequestOptions): Promise<ChatCompletion>;
+  create(request: ChatRequest, options?: RequestOptions): Promise<ChatCompletion | Stream<ChatCompletionChunk>>;
+  async create(request: ChatRequest, options: RequestOptions = {}): Promise<ChatCompletion | Stream<ChatCompletionChunk>> {
+    const given = checkChat(request);
+    options.signal?.throwIfAborted();
+    // Templates write the tokens that texts begin with.
+    const prompt = this.#engine.fit(this.#engine.texts.tokenizer.encode(this.promptOf(given as unknown as ChatRequest), {special: false}), 'messages');
+    const head = {id: identifier('chatcmpl-'), created: Math.floor(Date.now() / 1000), model: this.#model};
+    const controller = controllerOf(options);
+    const {n = 1} = given as {n?: number};
+    const choices: ChatChoice[] = [];
+    let tokens = 0;
+    const run = async (tell: Tell): Promise<void> => {
+      for (let index = 0; index < n; ++index) {
+        const {choice, count} = await this.#answer(given, prompt, index, controller.signal, tell);
+        choices.push(choice);
+        tokens += count;
+      }
+    };
+    if (given['stream'] !== true) {
+      await run(() => undefined);
+      return {...head, object: 'chat.completion', choices, usage: usageOf(prompt.length, tokens)};
+    }
+    const withUsage = request.stream_options?.include_usage ?? false;
+    return new Stream<ChatCompletionChunk>(controller, async (give) => {
+      const object = 'chat.completion.chunk';
+      const none = withUsage && {usage: null};
+      await run((index, delta, reason) => give({...head, object, choices: [{index, delta, logprobs: null, finish_reason: reason}], ...none}));
+      if (withUsage) give({...head, object, choices: [], usage: usageOf(prompt.length, tokens)});
+    });
+  }
+
+  async #answer(request: Readonly<Record<string, unknown>>, prompt: readonly number[], index: number, signal: AbortSignal, tell: Tell): Promise<{choice: ChatChoice; count: number}> {
+    const parser = toolsOf(request as unknown as ChatRequest) && new ToolCalls();
+    const calls: ToolCall[] = [];
+    let content = '';
+    const say = ({text, calls: more}: Said): void => {
+      content += text;
+      if (text !== '') tell(index, {content: text}, null);
+      if (more.length > 0) tell(index, {tool_calls: more.map((call, at) => ({index: calls.length + at, ...call}))}, null);
+      calls.push(...more);
+    };
+    tell(index, {role: 'assistant', content: ''}, null);
+    const options = {...this.#engine.optionsOf(request, prompt, index), signal};
+    const {reason, tokens} = await this.#engine.generate(prompt, options, stopsOf(request), (text) => say(parser ? parser.push(text) : {text, calls: []}));
+    if (parser) say(parser.end());
+    const finish = calls.length > 0 && reason === 'stop' ? 'tool_calls' : reason;
+    tell(index, {}, finish);
+    const said = calls.length > 0 && content.trim() === '' ? null : content;
+    const message = {role: 'assistant', content: said, refusal: null, ...(calls.length > 0 && {tool_calls: calls})} as const;
+    return {choice: {index, message, logprobs: null, finish_reason: finish}, count: tokens};
+  }
+}

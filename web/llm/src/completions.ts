@@ -1,0 +1,78 @@
+/** completions.create() of OpenAI's API. */
+import type {Completion, CompletionRequest, RequestOptions, Usage} from './api_types.ts';
+import {checkCompletion} from './arguments.ts';
+import type {Engine} from './engine.ts';
+import {Stream} from './stream.ts';
+import {identifier} from './tool_calls.ts';
+
+export const usageOf = (prompt: number, completion: number): Usage => ({prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion});
+
+export const stopsOf = ({stop}: Readonly<Record<string, unknown>>): readonly string[] => (typeof stop === 'string' ? [stop] : ((stop as string[] | undefined) ?? []));
+
+/** Aborted with the caller's signal, or by the stream. */
+export function controllerOf({signal}: RequestOptions): AbortController {
+  const controller = new AbortController();
+  if (signal?.aborted) controller.abort(signal.reason);
+  signal?.addEventListener('abort', () => controller.abort(signal.reason), {once: true});
+  return controller;
+}
+
+/** Numbers of a prompt's tokens, or its text. */
+type Prompt = string | readonly number[];
+
+const promptsOf = (given: CompletionRequest['prompt']): readonly Prompt[] =>
+  typeof given === 'string' || typeof given[0] === 'number' ? [given as Prompt] : (given as readonly Prompt[]);
+
+export class Completions {
+  readonly #engine: Engine;
+  readonly #model: string;
+
+  /** @internal */
+  constructor(engine: Engine, model: string) {
+    this.#engine = engine;
+    this.#model = model;
+  }
+
+  /** Continues a text, or each of several. Rejects with an APIError. */
+  create(request: CompletionRequest & {readonly stream: true}, options?: RequestOptions): Promise<Stream<Completion>>;
+  create(request: CompletionRequest & {readonly stream?: false | null}, options?: RequestOptions): Promise<Completion>;
+  create(request: CompletionRequest, options?: RequestOptions): Promise<Completion | Stream<Completion>>;
+  async create(request: CompletionRequest, options: RequestOptions = {}): Promise<Completion | Stream<Completion>> {
+    const given = checkCompletion(request);
+    options.signal?.throwIfAborted();
+    const {tokenizer} = this.#engine.texts;
+    const prompts = promptsOf(request.prompt).map((prompt) => this.#engine.fit(typeof prompt === 'string' ? tokenizer.encode(prompt) : prompt, 'prompt'));
+    const {n = 1, echo = false} = given as {n?: number; echo?: boolean};
+    const head = {id: identifier('cmpl-'), object: 'text_completion', created: Math.floor(Date.now() / 1000), model: this.#model} as const;
+    const controller = controllerOf(options);
+    const choices = prompts.flatMap((prompt, at) => Array.from({length: n}, (_, choice) => ({prompt, index: at * n + choice, choice})));
+    const promptTokens = prompts.reduce((sum, {length}) => sum + length, 0);
+    const ended: {text: string; reason: 'stop' | 'length'}[] = [];
+    let tokens = 0;
+    const run = async (said: (index: number, text: string, reason: 'stop' | 'length' | null) => void): Promise<void> => {
+      for (const {prompt, index, choice} of choices) {
+        let text = '';
+        const say = (piece: string): void => {
+          text += piece;
+          said(index, piece, null);
+        };
+        if (echo) say(tokenizer.decode(prompt));
+        const generation = {...this.#engine.optionsOf({max_tokens: 16, ...given}, prompt, choice), signal: controller.signal};
+        const {reason, tokens: count} = await this.#engine.generate(prompt, generation, stopsOf(given), say);
+        tokens += count;
+        ended.push({text, reason});
+        said(index, '', reason);
+      }
+    };
+    if (given['stream'] !== true) {
+      await run(() => undefined);
+      return {...head, choices: ended.map(({text, reason}, index) => ({index, text, logprobs: null, finish_reason: reason})), usage: usageOf(promptTokens, tokens)};
+    }
+    const withUsage = request.stream_options?.include_usage ?? false;
+    return new Stream<Completion>(controller, async (give) => {
+      const none = withUsage && {usage: null};
+      await run((index, text, reason) => give({...head, choices: [{index, text, logprobs: null, finish_reason: reason}], ...none}));
+      if (withUsage) give({...head, choices: [], usage: usageOf(promptTokens, tokens)});
+    });
+  }
+}

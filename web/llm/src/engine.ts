@@ -1,0 +1,112 @@
+/** Generations of a loaded model, one after the other. */
+import type {GenerateOptions, Model} from '../../runtime/src/index.ts';
+import {APIError, badRequest} from './errors.ts';
+import {StopStrings} from './stop.ts';
+import type {Tokenizer} from './tokenizer.ts';
+
+/** What a text model's files say of its texts. */
+export interface Texts {
+  readonly tokenizer: Tokenizer;
+  /** Tokens that end a text. */
+  readonly stopTokens: readonly number[];
+  /** Prompt and answer together, in tokens. */
+  readonly contextLength: number;
+  /** How many tokens the network knows. */
+  readonly words: number;
+  /** What the model's makers suggest (generation_config.json), by the names of the API. */
+  readonly defaults: Readonly<Record<string, number>>;
+}
+
+export interface Ended {
+  readonly reason: 'stop' | 'length';
+  readonly tokens: number;
+}
+
+/** Ways of choosing tokens: by the API's name, run time's name, and what does nothing. */
+const CHOICES: readonly (readonly [name: string, option: keyof GenerateOptions, none: number])[] = [
+  ['temperature', 'temperature', 1],
+  ['top_p', 'topP', 1],
+  ['min_p', 'minP', 0],
+  ['presence_penalty', 'presencePenalty', 0],
+  ['frequency_penalty', 'frequencyPenalty', 0],
+  ['repetition_penalty', 'repetitionPenalty', 1],
+];
+
+export class Engine {
+  readonly texts: Texts;
+  readonly #model: Model;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(model: Model, texts: Texts) {
+    this.#model = model;
+    this.texts = texts;
+  }
+
+  /** Tokens of a prompt that leaves room for an answer. Throws a 400 for one that does not. */
+  fit(ids: readonly number[], param: 'messages' | 'prompt'): readonly number[] {
+    const {contextLength, words} = this.texts;
+    const unknown = ids.find((id) => id < 0 || id >= words);
+    if (unknown !== undefined) throw badRequest(`Invalid token ${unknown} in '${param}': this model has the tokens 0 to ${words - 1}.`, param, 'invalid_value');
+    if (ids.length === 0) throw badRequest(`The '${param}' has no tokens, and this model has no token that texts begin with.`, param, 'empty_prompt');
+    if (ids.length < contextLength) return ids;
+    throw badRequest(`This model's maximum context length is ${contextLength} tokens. However, your ${param} resulted in ${ids.length} tokens. Please reduce the length of the ${param}.`, param, 'context_length_exceeded');
+  }
+
+  /** The run time's options of a request; `index` of its choices draw otherwise. */
+  optionsOf(request: Readonly<Record<string, unknown>>, prompt: readonly number[], index: number): GenerateOptions {
+    const {stopTokens, contextLength, defaults} = this.texts;
+    const of = (name: string, none: number): number => (request[name] as number | undefined) ?? defaults[name] ?? none;
+    const most = (request['max_completion_tokens'] ?? request['max_tokens'] ?? Infinity) as number;
+    const topK = of('top_k', 0);
+    const seed = request['seed'] as number | undefined;
+    return {
+      maxTokens: Math.min(most, contextLength - prompt.length),
+      stopTokens,
+      ...Object.fromEntries(CHOICES.map(([name, option, none]) => [option, of(name, none)])),
+      ...(topK > 0 && {topK}),
+      ...(seed !== undefined && {seed: seed + index}),
+    };
+  }
+
+  /** Calls `said` with each piece of text, when no other generation is under way. Rejects with a 500 for a model that fails. */
+  generate(prompt: readonly number[], options: GenerateOptions, stops: readonly string[], said: (text: string) => void): Promise<Ended> {
+    const {signal} = options;
+    const mine = this.#last.then(() => this.#generate(prompt, options, stops, said));
+    this.#last = mine.catch(() => undefined);
+    // An aborted call does not wait for its turn.
+    return new Promise((resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason as Error), {once: true});
+      mine.then(resolve, reject);
+    });
+  }
+
+  async #generate(prompt: readonly number[], options: GenerateOptions, stops: readonly string[], said: (text: string) => void): Promise<Ended> {
+    options.signal?.throwIfAborted();
+    const pieces = this.texts.tokenizer.stream();
+    const filter = new StopStrings(stops);
+    let tokens = 0;
+    const say = (text: string): void => {
+      if (text !== '') said(text);
+    };
+    const steps = this.#model.generate(prompt, options);
+    try {
+      for (;;) {
+        const step = await steps.next();
+        const {text, stopped} = filter.push(step.done ? pieces.end() : pieces.push(step.value));
+        if (!step.done) ++tokens;
+        say(text);
+        if (stopped) {
+          await steps.return('stop');
+          return {reason: 'stop', tokens};
+        }
+        if (step.done) {
+          say(filter.end());
+          return {reason: step.value, tokens};
+        }
+      }
+    } catch (problem) {
+      if (options.signal?.aborted) throw problem;
+      throw new APIError(500, `The model failed: ${(problem as Error).message}`, {type: 'server_error', cause: problem});
+    }
+  }
+}

@@ -1,0 +1,89 @@
+/** The files of a model: in a folder of the disk, behind a URL, or in memory. */
+import type * as FileSystem from 'node:fs/promises';
+import type {Requests} from '../../runtime/src/source.ts';
+import {builtin} from '../../ort/src/builtin.ts';
+
+export type Bytes = Uint8Array | Blob;
+
+/** Files by their paths, as pages get them from a folder that the user chose (`<input type="file" webkitdirectory>`), too. */
+export type GivenFiles =
+  | ReadonlyMap<string, Bytes>
+  | Readonly<Record<string, Bytes>>
+  | readonly (File | {readonly name: string; readonly bytes: Bytes})[];
+
+export interface Folder {
+  /** For messages. */
+  readonly where: string;
+  /** Its files, where they can be listed. */
+  readonly names: readonly string[] | undefined;
+  /** Undefined: there is no such file. */
+  readonly read: (name: string) => Promise<Bytes | undefined>;
+  /** Where the runtime finds a compiled package. */
+  readonly address: string | undefined;
+}
+
+export const bytesOf = async (file: Bytes): Promise<Uint8Array> => (file instanceof Uint8Array ? file : new Uint8Array(await file.arrayBuffer()));
+
+function entriesOf(given: GivenFiles): (readonly [string, Bytes])[] {
+  if (given instanceof Map) return [...(given as ReadonlyMap<string, Bytes>)];
+  if (!Array.isArray(given)) return Object.entries(given as Readonly<Record<string, Bytes>>);
+  return (given as readonly (File | {readonly name: string; readonly bytes: Bytes})[]).map((each) =>
+    each instanceof Blob ? [each.webkitRelativePath || each.name, each] : [each.name, each.bytes]);
+}
+
+/** Paths below the one folder that all files are in. */
+function inMemory(given: GivenFiles): Folder {
+  const entries = entriesOf(given);
+  const top = /^[^/]*\//.exec(entries[0]?.[0] ?? '')?.[0] ?? '';
+  const shared = entries.every(([name]) => name.startsWith(top)) ? top : '';
+  const files = new Map(entries.map(([name, bytes]) => [name.slice(shared.length), bytes]));
+  return {where: 'the given files', names: [...files.keys()], read: (name) => Promise.resolve(files.get(name)), address: undefined};
+}
+
+async function onDisk(path: string, fs: typeof FileSystem): Promise<Folder> {
+  const base = path.startsWith('file:') ? new URL(path.replace(/\/?$/, '/')) : path.replace(/\/?$/, '/');
+  const place = (name: string): string | URL => (base instanceof URL ? new URL(encodeURI(name), base) : base + name);
+  const names = await fs.readdir(base, {recursive: true}).catch((problem: unknown) => {
+    throw new Error(`load(): the folder ${path} cannot be read: ${(problem as Error).message}`, {cause: problem});
+  });
+  return {
+    where: path,
+    names: names.map((name) => name.replaceAll('\\', '/')),
+    address: base instanceof URL ? base.href : (builtin<{pathToFileURL: (path: string) => URL}>('node:url')?.pathToFileURL(base).href ?? base).replace(/\/?$/, '/'),
+    read: async (name) => {
+      try {
+        return new Uint8Array(await fs.readFile(place(name)));
+      } catch (problem) {
+        if (['ENOENT', 'ENOTDIR'].includes((problem as {code?: string}).code ?? '')) return undefined;
+        throw problem;
+      }
+    },
+  };
+}
+
+function onServer(address: string, {fetch: get = (url, init) => fetch(url, init), requestInit}: Requests, signal: AbortSignal | undefined): Folder {
+  const base = typeof location === 'undefined' ? undefined : location.href;
+  const [path = '', query] = address.split('?');
+  const folder = new URL(path.replace(/\/?$/, '/'), base);
+  return {
+    where: folder.href,
+    names: undefined,
+    address: folder.href + (query ? `?${query}` : ''),
+    read: async (name) => {
+      const url = new URL(encodeURI(name), folder);
+      if (query) url.search = query;
+      const response = await get(url.href, {...requestInit, ...(signal && {signal})});
+      // Servers answer for a missing file as they like: a page, 403, 404.
+      if ([401, 403, 404, 410].includes(response.status) || /^text\/html/.test(response.headers.get('content-type') ?? '')) return undefined;
+      if (!response.ok) throw new Error(`load(): ${url.href}: the server answered ${response.status} ${response.statusText}`.trim());
+      return new Uint8Array(await response.arrayBuffer());
+    },
+  };
+}
+
+/** Throws for a folder that cannot be read. */
+export async function openFolder(from: string | URL | GivenFiles, requests: Requests, signal: AbortSignal | undefined): Promise<Folder> {
+  if (typeof from !== 'string' && !(from instanceof URL)) return inMemory(from);
+  const fs = /^(https?|blob|data):/.test(String(from)) ? undefined : builtin<typeof FileSystem>('node:fs/promises');
+  return fs ? onDisk(String(from), fs) : onServer(String(from), requests, signal);
+}

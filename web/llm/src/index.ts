@@ -1,0 +1,20 @@
+/**
+ * Language models with OpenAI's API, in pages, Node.js, Deno and Bun.
+ *
+ *     const llm = await load('SmolLM2-135M-Instruct/');
+ *     const {choices} = await llm.chat.completions.create({messages: [{role: 'user', content: 'Hello'}]});
+ *
+ * Importing this starts nothing; the run time and the compiler are fetched by load().
+ */
+export {type LanguageModel, load, type LoadOptions, type LoadProgress} from './load.ts';
+export type {
+  ChatChoice, ChatCompletion, ChatCompletionChunk, ChatDelta, ChatRequest, CommonRequest, Completion, CompletionRequest, FinishReason, Message,
+  RequestOptions, TextPart, Tool, ToolCall, Usage,
+} from './api_types.ts';
+export type {ChatCompletions} from './chat.ts';
+export type {Completions} from './completions.ts';
+export {APIError, type ErrorType} from './errors.ts';
+export type {GivenFiles} from './folder.ts';
+export type {WeightType} from './model_files.ts';
+export type {Stream} from './stream.ts';
+export type {Tokenizer} from './tokenizer.ts';

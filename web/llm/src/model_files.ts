@@ -1,0 +1,48 @@
+/** The network of a model folder: a compiled package, or ONNX files that are compiled. */
+import {weightFiles} from '../../ort/src/signature.ts';
+import {type Bytes, bytesOf, type Folder} from './folder.ts';
+
+/** How weights are stored, by Transformers.js' names, and how file names end. */
+const SUFFIXES = {q4f16: '_q4f16', q4: '_q4', q8: '_quantized', int8: '_int8', uint8: '_uint8', fp16: '_fp16', fp32: ''};
+export type WeightType = keyof typeof SUFFIXES;
+
+export interface Network {
+  readonly name: string;
+  readonly model: Uint8Array;
+  readonly externalData: ReadonlyMap<string, Bytes>;
+}
+
+/** Whether the folder has a compiled package. */
+export async function isCompiled({names, read}: Folder): Promise<boolean> {
+  if (names) return names.includes('index.json') || names.includes('manifest.json');
+  for (const name of ['index.json', 'manifest.json']) if (await read(name)) return true;
+  return false;
+}
+
+/** Paths that the ONNX file may have: small weights first. */
+function candidates(dtype: WeightType | undefined, named: string | undefined): string[] {
+  const kinds = dtype ? [dtype] : (Object.keys(SUFFIXES) as WeightType[]);
+  const paths = kinds.flatMap((kind) => ['onnx/', ''].map((folder) => `${folder}model${SUFFIXES[kind]}.onnx`));
+  return [...(named && !dtype ? [named] : []), ...paths];
+}
+
+/** Throws where there is none. */
+export async function readNetwork(folder: Folder, file: string | undefined, dtype: WeightType | undefined, genaiFile: string | undefined): Promise<Network> {
+  const paths = file === undefined ? candidates(dtype, genaiFile) : [file];
+  // Requests for what a list says is not there would fail one by one.
+  const likely = folder.names ? paths.filter((path) => folder.names?.includes(path)) : paths;
+  for (const path of likely) {
+    const found = await folder.read(path);
+    if (!found) continue;
+    const model = await bytesOf(found);
+    const base = path.replace(/[^/]*$/, '');
+    const weights = weightFiles(model).map(async (name) => {
+      const bytes = await folder.read(base + name.replace(/^\.\//, ''));
+      if (bytes) return [name, bytes] as const;
+      throw new Error(`load(): ${path} of ${folder.where} keeps weights in ${base + name}, which is missing`);
+    });
+    return {name: path, model, externalData: new Map(await Promise.all(weights))};
+  }
+  const has = folder.names?.filter((name) => name.endsWith('.onnx')) ?? [];
+  throw new Error(`load(): ${folder.where} has none of ${paths.join(', ')}${has.length > 0 ? `; it has ${has.join(', ')}: name one in \`file\`` : ''}`);
+}

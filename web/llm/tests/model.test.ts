@@ -1,0 +1,128 @@
+/** A model of random weights, compiled for wasm in Node. */
+import assert from 'node:assert/strict';
+import {existsSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {test} from 'node:test';
+import {pathToFileURL} from 'node:url';
+
+import {CONTEXT, genaiModel, tinyModel, tokens, writeTinyModel} from '../../../tests/llm/tiny_model.mjs';
+import {compile} from '../../compiler/src/index.ts';
+import {APIError, type LanguageModel, load, type LoadOptions} from '../src/index.ts';
+
+const wasm = join(import.meta.dirname, '../../../../../web/llm/dist/compiler.wasm');
+const skip = existsSync(wasm) ? false : 'compiler.wasm is not built (make web)';
+const options: LoadOptions = {target: 'wasm', threads: 1, compilerWasm: pathToFileURL(wasm)};
+const messages = [{role: 'user', content: 'hello world'}] as const;
+
+async function withFolder(use: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'llm-'));
+  try {
+    writeTinyModel(folder);
+    await use(folder);
+  } finally {
+    rmSync(folder, {recursive: true});
+  }
+}
+
+/** Draws of one seed. */
+const DRAWN = {temperature: 1, seed: 4};
+
+/** As generate() gives them. */
+async function tokensOf(llm: LanguageModel, prompt: readonly number[], most: number): Promise<number[]> {
+  const ids: number[] = [];
+  for await (const id of llm.model.generate(prompt, {...DRAWN, maxTokens: most, stopTokens: [tokens['<|im_end|>'] as number]})) ids.push(id);
+  return ids;
+}
+
+test('a folder answers as generate() does, and streams the same', {skip}, () =>
+  withFolder(async (folder) => {
+    const stages = new Set<string>();
+    using llm = await load(folder, {...options, onProgress: ({stage}) => stages.add(stage)});
+    assert.deepEqual([llm.contextLength, llm.model.report().device], [CONTEXT, 'wasm']);
+    assert.match(folder, new RegExp(`/${llm.name}$`));
+    assert.ok(['files', 'compile', 'upload'].every((stage) => stages.has(stage)), [...stages].join());
+    const prompt = llm.tokenizer.encode(llm.chat.completions.promptOf({messages}), {special: false});
+    const ids = await tokensOf(llm, prompt, 40);
+    assert.ok(new Set(ids).size > 5, ids.join());
+    const request = {messages, ...DRAWN, top_k: -1, max_tokens: 40};
+    const {choices: [choice], usage} = await llm.chat.completions.create(request);
+    assert.equal(choice?.message.content, llm.tokenizer.decode(ids));
+    assert.equal(usage.completion_tokens, ids.length);
+    let said = '';
+    for await (const {choices: [each]} of await llm.chat.completions.create({...request, stream: true})) said += each?.delta.content ?? '';
+    assert.equal(said, choice?.message.content);
+    // The same after a stop string.
+    const stop = said.slice(9, 12);
+    const stopped = await llm.chat.completions.create({...request, stop});
+    assert.equal(stopped.choices[0]?.message.content, said.slice(0, said.indexOf(stop)));
+  }));
+
+test('one seed, one text; the end of the context; calls at once', {skip}, () =>
+  withFolder(async (folder) => {
+    using llm = await load(pathToFileURL(folder), {...options, name: 'tiny'});
+    const text = async (seed: number): Promise<string> => (await llm.completions.create({prompt: 'the', seed, temperature: 1, max_tokens: 24})).choices[0]?.text ?? '';
+    const [a, b, c] = await Promise.all([text(1), text(2), text(1)]);
+    assert.equal(a, c);
+    assert.notEqual(a, b);
+    const two = await llm.completions.create({prompt: 'the', seed: 1, n: 2, temperature: 1, max_tokens: 24});
+    assert.deepEqual(two.choices.map(({text}) => text), [a, b]);
+    const {choices: [choice], usage, model} = await llm.completions.create({prompt: 'and', max_tokens: 1000, seed: 3, temperature: 1});
+    if (choice?.finish_reason === 'length') assert.equal(usage?.total_tokens, CONTEXT);
+    assert.equal(model, 'tiny');
+    await assert.rejects(llm.completions.create({prompt: 'x'.repeat(CONTEXT)}), {status: 400, code: 'context_length_exceeded'});
+    await assert.rejects(llm.completions.create({prompt: [1, 5000]}), {status: 400, param: 'prompt'});
+    const stop = new AbortController();
+    const stream = await llm.chat.completions.create({messages, stream: true, max_tokens: 100}, {signal: stop.signal});
+    await assert.rejects(async () => {
+      for await (const chunk of stream) if (chunk.choices[0]?.delta.content) stop.abort();
+    }, {name: 'AbortError'});
+    assert.equal(await text(1), a);
+    llm.dispose();
+    await assert.rejects(llm.completions.create({prompt: 'the'}), (problem) => problem instanceof APIError && problem.status === 500);
+  }));
+
+test('files in memory, a compiled package, weights in another file', {skip}, () =>
+  withFolder(async (folder) => {
+    const files = tinyModel();
+    const request = {prompt: 'hello', temperature: 0, max_tokens: 12};
+    using llm = await load(Object.entries(files).map(([name, bytes]) => ({name: `tiny/${name}`, bytes})), options);
+    const wanted = (await llm.completions.create(request)).choices[0]?.text;
+    assert.equal(llm.name, 'model');
+
+    const made = await compile(files['onnx/model.onnx'] as Uint8Array, {target: 'wasm', state: true, generate: true, wasm: pathToFileURL(wasm)});
+    for (const [name, bytes] of made) writeFileSync(join(folder, name), bytes);
+    rmSync(join(folder, 'onnx'), {recursive: true});
+    using packed = await load(folder, {threads: 1});
+    assert.equal((await packed.completions.create(request)).choices[0]?.text, wanted);
+    const texts = Object.entries(files).filter(([name]) => !name.endsWith('.onnx'));
+    using inMemory = await load(new Map([...texts, ...made]), {threads: 1});
+    assert.equal((await inMemory.completions.create(request)).choices[0]?.text, wanted);
+
+    // What the folder says is greedy choice.
+    const greedy = {prompt: request.prompt, max_tokens: request.max_tokens};
+    using genai = await load(genaiModel(), options);
+    assert.equal((await genai.completions.create(greedy)).choices[0]?.text, wanted);
+    const lacking = Object.fromEntries(Object.entries(genaiModel()).filter(([name]) => name !== 'logits.q.data'));
+    await assert.rejects(load(lacking, options), {message: /decoder\.onnx of the given files keeps weights in logits\.q\.data, which is missing/});
+  }));
+
+test('a folder that lacks something says what', {skip}, () =>
+  withFolder(async (folder) => {
+    const rejects = (message: RegExp, more: LoadOptions = {}, from: Parameters<typeof load>[0] = folder): Promise<void> => assert.rejects(load(from, {...options, ...more}), {message});
+    await rejects(/has none of wrong\.onnx; it has onnx\/model\.onnx/, {file: 'wrong.onnx'});
+    await rejects(/has none of onnx\/model_q4\.onnx, model_q4\.onnx/, {dtype: 'q4'});
+    await rejects(/contextLength is 500; this model reads 128 tokens/, {contextLength: 500});
+    await rejects(/cannot be read: ENOENT/, {}, join(folder, 'no'));
+    writeFileSync(join(folder, 'config.json'), '{"model_type":');
+    await rejects(/config\.json of .* is not JSON/);
+    writeFileSync(join(folder, 'config.json'), '{}');
+    await rejects(/give `contextLength`/);
+    using llm = await load(folder, {...options, contextLength: 64, chatTemplate: '{% for m in messages %}{{ m.content }}{% endfor %}'});
+    assert.equal(llm.chat.completions.promptOf({messages}), 'hello world');
+    writeFileSync(join(folder, 'tokenizer_config.json'), '{}');
+    using plain = await load(folder, {...options, contextLength: 64});
+    await assert.rejects(plain.chat.completions.create({messages}), {code: 'no_chat_template', status: 400});
+    rmSync(join(folder, 'tokenizer.json'));
+    await rejects(/has no tokenizer\.json/);
+  }));
