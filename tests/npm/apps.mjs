@@ -11,23 +11,23 @@ const MADE = ['dist', 'dist-plain', 'plain', '.next', '.astro', '.svelte-kit', '
 
 /**
  * The application's folder with all that is installed. `also`: folders of other applications that it takes, by where; `assets`: its folder of
- * files that are served as they are. Throws where the registry cannot be reached.
+ * files that are served as they are; `of`: the application whose packages it has. Throws where the registry cannot be reached.
  */
-export function prepare(name, packed, files, {also = {}, assets = 'public'} = {}) {
+export function prepare(name, packed, files, {also = {}, assets = 'public', of = name} = {}) {
   const folder = path.join(cache, name);
-  const lock = path.join(sources, name, 'package-lock.json');
+  const lock = path.join(sources, of, 'package-lock.json');
   const hash = createHash('sha256').update(readFileSync(lock)).digest('hex');
   const marker = path.join(folder, 'installed.txt');
   if (!existsSync(marker) || readFileSync(marker, 'utf8') !== hash) {
     rmSync(folder, {recursive: true, force: true});
     mkdirSync(folder, {recursive: true});
-    for (const file of ['package.json', 'package-lock.json']) copyFileSync(path.join(sources, name, file), path.join(folder, file));
+    for (const file of ['package.json', 'package-lock.json']) copyFileSync(path.join(sources, of, file), path.join(folder, file));
     // Not ci, which wants all platforms' parts of Next.js in the lock file; what is there is pinned.
     npm(folder, ['install', '--no-audit', '--no-fund', '--ignore-scripts']);
     writeFileSync(marker, hash); // last: an interrupted run leaves nothing that looks complete
   }
   for (const made of MADE) rmSync(path.join(folder, made), {recursive: true, force: true});
-  cpSync(path.join(sources, name), folder, {recursive: true});
+  if (of === name) cpSync(path.join(sources, name), folder, {recursive: true});
   for (const [to, from] of Object.entries(also)) cpSync(path.join(sources, from), path.join(folder, to), {recursive: true});
   mkdirSync(path.join(folder, assets));
   cpSync(files, path.join(folder, assets, 'files'), {recursive: true});

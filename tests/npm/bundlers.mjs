@@ -1,6 +1,6 @@
 // Applications of Vite, webpack, Next.js, Astro and SvelteKit, as they begin: no settings, no copied files, the packed packages installed by npm.
 import {execFile, spawn} from 'node:child_process';
-import {copyFileSync, cpSync, readdirSync} from 'node:fs';
+import {copyFileSync, cpSync, readdirSync, rmSync} from 'node:fs';
 import path from 'node:path';
 import {promisify} from 'node:util';
 import {startBrowser} from '../../tools/demo/browser.mjs';
@@ -51,6 +51,21 @@ const vite = (also) => ({
 });
 const sources = {'index.html': 'vite/index.html', plain: 'vite/plain'};
 
+/** Transformers.js in an application of Vite, with @gossamer/ort by `means`. */
+const withTransformers = (means, install) => ({
+  async build(folder) {
+    install(folder);
+    cpSync(path.join(seededCheckpoints(), 'features'), path.join(folder, 'public/models/features'), {recursive: true});
+    await run(program(folder, 'vite'), ['build'], {cwd: folder, env});
+  },
+  plain: 'dist/assets',
+  places: {
+    [`with Transformers.js by ${means}, built by Vite`]: built,
+    [`with Transformers.js by ${means}, served by Vite as it is developed`]: developed('vite', ...onLoopback),
+  },
+  more: true,
+});
+
 /** How each is built, and where its page is then. `more`: with --all. */
 const APPS = {
   vite: vite({'models.js': 'vite6/main.js'}),
@@ -92,14 +107,19 @@ const APPS = {
     },
     more: true,
   },
-  transformers: {
-    async build(folder) {
-      cpSync(path.join(seededCheckpoints(), 'features'), path.join(folder, 'public/models/features'), {recursive: true});
-      await run(program(folder, 'vite'), ['build'], {cwd: folder, env});
-    },
-    plain: 'dist/assets',
-    places: {'with Transformers.js, built by Vite': built, 'with Transformers.js, served by Vite as it is developed': developed('vite', ...onLoopback)},
-    more: true,
+  transformers: withTransformers('an alias', () => undefined),
+  overrides: {
+    ...withTransformers('overrides', (folder) => {
+      // What npm makes of the overrides in web/ort/README.md.
+      const named = (name) => path.join(folder, 'node_modules', name);
+      for (const name of ['onnxruntime-web', 'onnxruntime-common']) {
+        rmSync(named(name), {recursive: true, force: true});
+        cpSync(named('@gossamer/ort'), named(name), {recursive: true});
+      }
+      rmSync(named('@gossamer'), {recursive: true});
+    }),
+    of: 'transformers',
+    also: {'index.html': 'transformers/index.html', 'main.js': 'transformers/main.js'},
   },
 };
 
@@ -123,7 +143,7 @@ export async function bundlers(tally, {packed, files, expected, all, only = Obje
       tally.record(`${name} builds`, problem);
       if (problem) continue;
       if (app.plain) tally.record(`${name}: a page that does not tune has no tuner`, tunersOf(path.join(folder, app.plain)));
-      let wanted = name === 'transformers' ? undefined : expected;
+      let wanted = ['transformers', 'overrides'].includes(name) ? undefined : expected;
       for (const [place, open] of Object.entries({...app.places, ...(all && app.more !== true && app.more)})) {
         let server;
         try {

@@ -18,7 +18,7 @@ async function start(module: WebAssembly.Module): Promise<Worker> {
   for (;;) {
     let worker: Worker | undefined;
     try {
-      worker = script.start();
+      worker = await script.start();
       await new Promise<void>((resolve, reject) => {
         const begun = worker as Worker;
         begun.onmessage = () => resolve();

@@ -38,10 +38,11 @@ export function getModule(wasm: WasmSource | undefined, name = 'compiler.wasm'):
   if (wasm !== undefined && typeof wasm !== 'string' && !(wasm instanceof URL)) {
     return WebAssembly.compile(wasm);
   }
-  const url = String(wasm ?? packageFile(besideThis(name)));
+  const nextTo = besideThis(name);
+  const url = String(wasm ?? nextTo);
   let module = modules.get(url);
   if (!module) {
-    module = fetchModule(url);
+    module = wasm === undefined ? packageFile(nextTo).then(({href}) => fetchModule(href)) : fetchModule(url);
     modules.set(url, module);
     module.catch(() => modules.delete(url));
   }

@@ -49,7 +49,7 @@ export async function shippedRecords(target: string, deviceClass: string | undef
   if (name === undefined || row?.target !== target) return undefined;
   let text = texts.get(name);
   if (!text) {
-    text = read(packageFile(row.address())).catch(() => undefined);
+    text = packageFile(row.address()).then(read).catch(() => undefined);
     texts.set(name, text);
   }
   return text;

@@ -79,11 +79,8 @@ const generationApart = apart(/^\.\/generate\/generate\.ts$/, 'generate/generate
 /** What makes tensors of pictures; bundles that are split have it apart in any case. */
 const imagesApart = apart(/^\.\.\/image\/image\.ts$/, 'image/image.js');
 
-/** Bundles with the run time's settings. Those of a published package know its name (src/wasm/package_file.ts). */
-export function bundle({define, ...options}) {
-  const [, name] = /\/web\/(\w+)\/dist/.exec(resolve(options.outdir ?? options.outfile ?? '.')) ?? [];
-  return build({...settings, plugins: [workersAsText], define: {...(name && {PACKAGE: JSON.stringify(name)}), ...define}, ...options});
-}
+/** Bundles with the run time's settings. */
+export const bundle = (options) => build({...settings, plugins: [workersAsText], ...options});
 
 /** Names and declarations that gzip likes better than esbuild's: 3 % less of what is published. */
 async function tight(text, module, line = LINE) {
@@ -108,7 +105,7 @@ export async function tightenFolder(folder, line = LINE) {
 /**
  * dist/runtime.js with its lazy chunks, dist/single/runtime.js without any (service workers cannot import later), dist/runtime.iife.js (global `gossamer`) in one piece, dist/tensors/tensors.js, which it
  * fetches when tensors stay on a device, dist/generate/generate.js for generate(), dist/image/image.js, dist/plain/plain.js for feeds without a shape, dist/plain/defaults.js for inputs with a default, dist/rows/rows.js for states that grow in place, dist/dots/dots.js, which looks at the dot product of bytes, dist/shards/shards.js, which keeps files of weights,
- * dist/steps/step_run.js, which follows steps, dist/hash/streamed.js for what is checked in one pass, with xxh3.js for what has no SHA-256 and whole_sha256.js for pages without WebAssembly, dist/hash/blocks.js, which checks large files on a worker, dist/runtime_worker.js and dist/profile/profile.js.
+ * dist/steps/step_run.js, which follows steps, dist/hash/streamed.js for what is checked in one pass, with xxh3.js for what has no SHA-256 and whole_sha256.js for pages without WebAssembly, dist/hash/blocks.js, which checks large files on a worker, dist/vite/vite.js for Vite's development server, dist/runtime_worker.js and dist/profile/profile.js.
  */
 async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
   rmSync(dist, {recursive: true, force: true});
@@ -130,6 +127,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
       'rows/rows': join(runtimeFolder, 'src/rows/rows.ts'),
       'shards/shards': join(runtimeFolder, 'src/shards/shards.ts'),
       'steps/step_run': join(runtimeFolder, 'src/steps/step_run.ts'),
+      'vite/vite': join(runtimeFolder, 'src/vite/vite.ts'),
     },
     format: 'esm',
     splitting: true,
@@ -140,7 +138,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     outdir: dist,
     plugins,
   });
-  for (const folder of ['generate', 'plain', 'rows', 'tensors', 'hash', 'image', 'shards', 'steps']) await tightenFolder(join(dist, folder));
+  for (const folder of ['generate', 'plain', 'rows', 'tensors', 'hash', 'image', 'shards', 'steps', 'vite']) await tightenFolder(join(dist, folder));
   await bundleClassic({entry, globalName: 'gossamer', outfile: join(dist, 'runtime.iife.js'), plugins: [imagesApart(), profilerApart()]});
   await bundle({
     entryPoints: [entry],
@@ -222,7 +220,7 @@ if (process.argv[1] === import.meta.filename) {
   const bytesOf = (names) => gzipBytes(names.map((name) => join(dist, name)));
   const size = bytesOf(parts);
   console.log(`run time: ${(size / 1024).toFixed(1)} KB gzip in ${parts.length} files`);
-  const folders = Object.entries({generate: 8, tensors: 4.5, dots: 0.5, plain: 2.25, rows: 2, hash: 4.75, image: 6, shards: 1, steps: 2});
+  const folders = Object.entries({generate: 8, tensors: 4.5, dots: 0.5, plain: 2.25, rows: 2, hash: 4.75, image: 6, shards: 1, steps: 2, vite: 1});
   const besides = folders.map(([name, most]) => [name, most, readdirSync(join(dist, name)).map((file) => `${name}/${file}`)]);
   besides.push(['worker', 4, all.filter(isWorker)]);
   for (const [name, most, files] of besides) {

@@ -15,7 +15,7 @@ export async function init({wasm}: {readonly wasm: WasmSource}): Promise<void> {
 const here = new URL(import.meta.url);
 const given = here.searchParams.get('wasm');
 // Bundlers find the file by this form of the expression.
-const address = given === null ? packageFile(new URL('./compiler.wasm', import.meta.url)) : new URL(given, here);
+const address = given === null ? await packageFile(new URL('./compiler.wasm', import.meta.url)) : new URL(given, here);
 try {
   await init({wasm: address});
 } catch (problem) {

@@ -256,7 +256,7 @@ export class WasmDevice implements Device {
       this.#others.forEach((thread) => thread.keep(true));
     }
     for (let at = this.#others.length + 1; at < threads; ++at) {
-      const thread = spawn(script);
+      const thread = await spawn(script);
       this.#watch(thread, shared.memory);
       this.#others.push(thread);
     }
@@ -310,7 +310,7 @@ function beside(shared: boolean, first?: Thread): Place {
 /** A worker, without an engine where its memory is `elsewhere`, and what `use` makes of it: both need memory, which may be late. */
 export async function startThread<T>(elsewhere: boolean, use: (first: Thread, limits: MemoryLimits | undefined) => T): Promise<T> {
   for (let left = RETRIES; ; --left) {
-    const first = spawn(script);
+    const first = await spawn(script);
     try {
       return use(first, (await first.call('start', [elsewhere])) as MemoryLimits | undefined);
     } catch (problem) {

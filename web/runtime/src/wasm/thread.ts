@@ -34,13 +34,13 @@ interface Wire {
   stop(): void;
 }
 
-function open(
+async function open(
   script: WorkerScript,
   receive: (replies: readonly ReplyMessage[]) => void,
   fail: (reason: string) => void,
-): Wire {
+): Promise<Wire> {
   if (HAS_WORKERS) {
-    const worker = script.start();
+    const worker = await script.start();
     worker.onmessage = (event: MessageEvent<ReplyMessage[]>) => receive(event.data);
     worker.onerror = (event) => fail(event.message || 'its script could not be started');
     worker.onmessageerror = () => fail('a message from it could not be read');
@@ -63,7 +63,7 @@ function open(
 }
 
 /** A thread that runs worker.ts. */
-export function spawn(script: WorkerScript): Thread {
+export async function spawn(script: WorkerScript): Promise<Thread> {
   const waiting = new Map<number, Caller>();
   let calls: CallMessage[] = [];
   let moved: ArrayBuffer[] = [];
@@ -77,7 +77,7 @@ export function spawn(script: WorkerScript): Thread {
     thread.died?.(failure);
   };
   const lost = (reason: string): void => fail(`a worker of the model stopped: ${reason}; load the model again`);
-  const wire = open(
+  const wire = await open(
     script,
     (replies) => {
       for (const {id, result, error} of replies) {

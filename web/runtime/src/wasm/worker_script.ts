@@ -4,7 +4,7 @@ import {packageFile} from './package_file.ts';
 
 export interface WorkerScript {
   /** A worker of browsers, Deno or Bun. */
-  start(): Worker;
+  start(): Promise<Worker>;
   startIn(threads: typeof Threads): Threads.Worker;
   /** A worker did not start: whether there is another way, which is the one from here on. */
   otherwise(): boolean;
@@ -26,7 +26,7 @@ const ofBlob = (text: string): Worker => {
 
 /** A text in the bundle. */
 export const scriptOfText = (text: string): WorkerScript => ({
-  start: () => ofBlob(text),
+  start: () => Promise.resolve(ofBlob(text)),
   startIn: (threads) => new threads.Worker(text, {eval: true}),
   otherwise: () => false,
 });
@@ -38,8 +38,8 @@ export const scriptOfText = (text: string): WorkerScript => ({
 export function scriptOfFile(address: () => URL): WorkerScript {
   let imported = false;
   return {
-    start() {
-      const url = packageFile(address());
+    async start() {
+      const url = await packageFile(address());
       try {
         if (!imported) return new Worker(url, MODULE);
       } catch {
