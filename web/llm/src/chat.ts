@@ -4,6 +4,7 @@ import {checkChat} from './arguments.ts';
 import {controllerOf, stopsOf, usageOf} from './completions.ts';
 import type {Engine} from './engine.ts';
 import {badRequest} from './errors.ts';
+import type {ChatCompletions} from './language_model.ts';
 import {Stream} from './stream.ts';
 import type {ChatTemplate} from './template.ts';
 import {identifier, type Said, ToolCalls} from './tool_calls.ts';
@@ -13,7 +14,7 @@ const toolsOf = ({tools, tool_choice: choice}: ChatRequest): readonly Tool[] | u
 
 type Tell = (index: number, delta: ChatDelta, reason: FinishReason | null) => void;
 
-export class ChatCompletions {
+export class ChatAnswers implements ChatCompletions {
   readonly #engine: Engine;
   readonly #model: string;
   readonly #template: ChatTemplate | undefined;
@@ -31,7 +32,6 @@ export class ChatCompletions {
     return this.#template.prompt(request.messages, toolsOf(request), request.chat_template_kwargs);
   }
 
-  /** Answers a conversation. Rejects with an APIError. */
   create(request: ChatRequest & {readonly stream: true}, options?: RequestOptions): Promise<Stream<ChatCompletionChunk>>;
   create(request: ChatRequest & {readonly stream?: false | null}, options?: RequestOptions): Promise<ChatCompletion>;
   create(request: ChatRequest, options?: RequestOptions): Promise<ChatCompletion | Stream<ChatCompletionChunk>>;

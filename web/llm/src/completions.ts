@@ -2,6 +2,7 @@
 import type {Completion, CompletionRequest, RequestOptions, Usage} from './api_types.ts';
 import {checkCompletion} from './arguments.ts';
 import type {Engine} from './engine.ts';
+import type {Completions} from './language_model.ts';
 import {Stream} from './stream.ts';
 import {identifier} from './tool_calls.ts';
 
@@ -23,7 +24,7 @@ type Prompt = string | readonly number[];
 const promptsOf = (given: CompletionRequest['prompt']): readonly Prompt[] =>
   typeof given === 'string' || typeof given[0] === 'number' ? [given as Prompt] : (given as readonly Prompt[]);
 
-export class Completions {
+export class TextAnswers implements Completions {
   readonly #engine: Engine;
   readonly #model: string;
 
@@ -33,7 +34,6 @@ export class Completions {
     this.#model = model;
   }
 
-  /** Continues a text, or each of several. Rejects with an APIError. */
   create(request: CompletionRequest & {readonly stream: true}, options?: RequestOptions): Promise<Stream<Completion>>;
   create(request: CompletionRequest & {readonly stream?: false | null}, options?: RequestOptions): Promise<Completion>;
   create(request: CompletionRequest, options?: RequestOptions): Promise<Completion | Stream<Completion>>;

@@ -6,15 +6,13 @@
  *
  * Importing this starts nothing; the run time and the compiler are fetched by load().
  */
-export {type LanguageModel, load, type LoadOptions, type LoadProgress} from './load.ts';
+export {load} from './load.ts';
+export type {ChatCompletions, Completions, LanguageModel, LoadOptions, LoadProgress} from './language_model.ts';
 export type {
   ChatChoice, ChatCompletion, ChatCompletionChunk, ChatDelta, ChatRequest, CommonRequest, Completion, CompletionRequest, FinishReason, Message,
   RequestOptions, TextPart, Tool, ToolCall, Usage,
 } from './api_types.ts';
-export type {ChatCompletions} from './chat.ts';
-export type {Completions} from './completions.ts';
 export {APIError, type ErrorType} from './errors.ts';
 export type {GivenFiles} from './folder.ts';
 export type {WeightType} from './model_files.ts';
 export type {Stream} from './stream.ts';
-export type {Tokenizer} from './tokenizer.ts';

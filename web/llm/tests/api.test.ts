@@ -27,8 +27,8 @@ test('an answer as OpenAI has it', async () => {
     choices: [{index: 0, message: {role: 'assistant', content: 'the world, and all in it', refusal: null}, logprobs: null, finish_reason: 'stop'}],
     usage: {prompt_tokens: prompt.length, completion_tokens: count, total_tokens: prompt.length + count},
   });
-  assert.equal(llm.chat.completions.promptOf({messages}), '<|begin|><|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n');
-  assert.deepEqual(prompt, tokenizer.encode(llm.chat.completions.promptOf({messages}), {special: false}));
+  assert.equal(await llm.promptOf({messages}), '<|begin|><|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n');
+  assert.deepEqual(prompt, tokenizer.encode(await llm.promptOf({messages}), {special: false}));
 });
 
 test('a stream gives the same text in pieces, the role first and the reason last', async () => {
@@ -115,7 +115,7 @@ test('calls of tools, and texts that only look like them', async () => {
   assert.equal(chunks.at(-1)?.choices[0]?.finish_reason, 'tool_calls');
   // The answer of the tool.
   const more = [...messages, {role: 'assistant', content: null, tool_calls: made.slice(0, 1)}, {role: 'tool', tool_call_id: made[0]?.id ?? '', content: '21'}] as const;
-  assert.match(llm.chat.completions.promptOf({messages: more}), /<tool_call>\n\{"name": "weather", "arguments": \{"place": "Rom"\}\}\n<\/tool_call><\|im_end\|>\n<\|im_start\|>tool\n21/);
+  assert.match(await llm.promptOf({messages: more}), /<tool_call>\n\{"name": "weather", "arguments": \{"place": "Rom"\}\}\n<\/tool_call><\|im_end\|>\n<\|im_start\|>tool\n21/);
   // Without tools it is text.
   for (const request of [{messages}, {messages, tools, tool_choice: 'none'}] as const) {
     const plain = await llm.chat.completions.create(request);

@@ -8,7 +8,9 @@ import {pathToFileURL} from 'node:url';
 
 import {CONTEXT, genaiModel, tinyModel, tokens, writeTinyModel} from '../../../tests/llm/tiny_model.mjs';
 import {compile} from '../../compiler/src/index.ts';
-import {APIError, type LanguageModel, load, type LoadOptions} from '../src/index.ts';
+import {APIError, load, type LoadOptions} from '../src/index.ts';
+import {loadHere, type LocalModel} from '../src/local.ts';
+import {tokenizer} from './scripted.ts';
 
 const wasm = join(import.meta.dirname, '../../../../../web/llm/dist/compiler.wasm');
 const skip = existsSync(wasm) ? false : 'compiler.wasm is not built (make web)';
@@ -29,7 +31,7 @@ async function withFolder(use: (folder: string) => Promise<void>): Promise<void>
 const DRAWN = {temperature: 1, seed: 4};
 
 /** As generate() gives them. */
-async function tokensOf(llm: LanguageModel, prompt: readonly number[], most: number): Promise<number[]> {
+async function tokensOf(llm: LocalModel, prompt: readonly number[], most: number): Promise<number[]> {
   const ids: number[] = [];
   for await (const id of llm.model.generate(prompt, {...DRAWN, maxTokens: most, stopTokens: [tokens['<|im_end|>'] as number]})) ids.push(id);
   return ids;
@@ -38,16 +40,16 @@ async function tokensOf(llm: LanguageModel, prompt: readonly number[], most: num
 test('a folder answers as generate() does, and streams the same', {skip}, () =>
   withFolder(async (folder) => {
     const stages = new Set<string>();
-    using llm = await load(folder, {...options, onProgress: ({stage}) => stages.add(stage)});
-    assert.deepEqual([llm.contextLength, llm.model.report().device], [CONTEXT, 'wasm']);
+    using llm = await loadHere(folder, {...options, onProgress: ({stage}) => stages.add(stage)});
+    assert.deepEqual([llm.contextLength, (await llm.report()).device], [CONTEXT, 'wasm']);
     assert.match(folder, new RegExp(`/${llm.name}$`));
     assert.ok(['files', 'compile', 'upload'].every((stage) => stages.has(stage)), [...stages].join());
-    const prompt = llm.tokenizer.encode(llm.chat.completions.promptOf({messages}), {special: false});
+    const prompt = tokenizer.encode(await llm.promptOf({messages}), {special: false});
     const ids = await tokensOf(llm, prompt, 40);
     assert.ok(new Set(ids).size > 5, ids.join());
     const request = {messages, ...DRAWN, top_k: -1, max_tokens: 40};
     const {choices: [choice], usage} = await llm.chat.completions.create(request);
-    assert.equal(choice?.message.content, llm.tokenizer.decode(ids));
+    assert.equal(choice?.message.content, await llm.decode(ids));
     assert.equal(usage.completion_tokens, ids.length);
     let said = '';
     for await (const {choices: [each]} of await llm.chat.completions.create({...request, stream: true})) said += each?.delta.content ?? '';
@@ -119,7 +121,7 @@ test('a folder that lacks something says what', {skip}, () =>
     writeFileSync(join(folder, 'config.json'), '{}');
     await rejects(/give `contextLength`/);
     using llm = await load(folder, {...options, contextLength: 64, chatTemplate: '{% for m in messages %}{{ m.content }}{% endfor %}'});
-    assert.equal(llm.chat.completions.promptOf({messages}), 'hello world');
+    assert.equal(await llm.promptOf({messages}), 'hello world');
     writeFileSync(join(folder, 'tokenizer_config.json'), '{}');
     using plain = await load(folder, {...options, contextLength: 64});
     await assert.rejects(plain.chat.completions.create({messages}), {code: 'no_chat_template', status: 400});

@@ -1,7 +1,8 @@
 /** A model that says what a test has it say. */
 import {chatTemplate, tokenizer as file, tokenizerConfig, tokens} from '../../../tests/llm/tiny_model.mjs';
 import type {GenerateOptions, Model} from '../../runtime/src/index.ts';
-import {LanguageModel} from '../src/load.ts';
+import type {LanguageModel} from '../src/index.ts';
+import {LocalModel} from '../src/local.ts';
 import {ChatTemplate} from '../src/template.ts';
 import {Tokenizer} from '../src/tokenizer.ts';
 
@@ -36,5 +37,5 @@ export function scripted(scripts: readonly (string | readonly number[])[], {wait
   const model = {generate, dispose: () => undefined} as unknown as Model;
   const texts = {tokenizer, stopTokens: [END], contextLength: 400, words: 300, defaults: {temperature: 0.8, top_k: 40}};
   const template = new ChatTemplate(chatTemplate, {bos_token: tokenizerConfig.bos_token, eos_token: '<|im_end|>'});
-  return {llm: new LanguageModel('scripted', model, texts, template), calls};
+  return {llm: new LocalModel('scripted', model, texts, template), calls};
 }
