@@ -1,5 +1,5 @@
 // Builds the workspaces that have a build and whose sources changed, at the same time: node build.mjs [--all] [WORKSPACE ...]
-// Those named alone, and the compiler where they contain it.
+// Those named alone, and those that make a compiler for them.
 import {spawn} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync} from 'node:fs';
@@ -20,8 +20,8 @@ const needs = {
   rpc: ['runtime', 'compiler'],
   examples: ['runtime', 'compiler', 'tensor', 'rpc'],
 };
-/** They copy compiler.wasm from its dist. */
-const containCompiler = ['tensor', 'examples'];
+/** Workspaces that have the same compiler.wasm, which the first one makes. */
+const after = {tensor: 'compiler', examples: 'compiler', llm: 'ort'};
 /** Files outside of web/ that end up in a workspace's dist. */
 const outside = {
   compiler: ['../build-wasm/compiler.wasm', '../build-wasm/tuner.wasm', '../src/shipped'],
@@ -60,7 +60,7 @@ const building = {};
 /** Resolves to whether the workspace is built. */
 function build(folder) {
   building[folder] ??= (async () => {
-    if (containCompiler.includes(folder) && !(await build('compiler'))) return false;
+    if (after[folder] && !(await build(after[folder]))) return false;
     if (!all && isBuilt(folder)) return true;
     const code = await new Promise((resolve) => {
       spawn('npm', ['run', '--silent', 'build', '-w', folder], {cwd: here, stdio: 'inherit'}).on('close', resolve);
