@@ -256,6 +256,41 @@ TEST(ClampGuardedLoads, ClampsASharedLoadOnce) {
   EXPECT_EQ(loads, 1);
 }
 
+// A number that is rounded is loaded for the condition, too: its vector stays contiguous.
+TEST(ClampGuardedLoads, LeavesLoadsThatAConditionMakes) {
+  const char* text = R"(kernel k[n](A: f32[n], write C: f32[n + 2]) {
+  grid g in 0..n + 2 {
+    C[g] = select(A[g] > 2.0, A[g], 2.0)
+  }
+}
+)";
+  EXPECT_EQ(clamped(text), text);
+  // This one is not.
+  EXPECT_TRUE(has(clamped(R"(kernel k[n](A: f32[n], write C: f32[n + 2]) {
+  grid g in 0..n + 2 {
+    C[g] = select(A[g] > 2.0, A[g + 1], 2.0)
+  }
+})"),
+                  "min("));
+}
+
+// Vectors of a concatenation lie in one of its parts where these end as vectors do.
+TEST(ClampGuardedLoads, HoldsWholeVectorsInside) {
+  const auto text = [](int part, int lanes) {
+    return clamped(cat("kernel k(A: f32[", part, "], B: f32[32], write C: f32[", part + 32,
+                       "]) {\n  grid t in 0..", part + 32, " // ", lanes,
+                       " {\n    vectorized l in 0..", lanes, " {\n      C[t * ", lanes,
+                       " + l] = select(t * ", lanes, " + l < ", part, ", A[t * ", lanes,
+                       " + l], B[t * ", lanes, " + l - ", part, "])\n    }\n  }\n}"));
+  };
+  const std::string whole = text(16, 8);
+  EXPECT_TRUE(has(whole, "A[min(t, 1) * 8 + l]")) << whole;
+  EXPECT_TRUE(has(whole, "B[max(t - 2, 0) * 8 + l]")) << whole;
+  const std::string shared = text(12, 8);
+  EXPECT_TRUE(has(shared, "A[min(t * 8 + l, 11)]")) << shared;
+  EXPECT_TRUE(has(shared, "B[max(t * 8 + l - 12, 0)]")) << shared;
+}
+
 // Blocks round up, and the padding is memory that may be read.
 TEST(ClampGuardedLoads, PaddingOfABlockIsInside) {
   const auto text = [](const char* layout) {

@@ -1,7 +1,10 @@
 #include "passes/clamp_guarded_loads.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "ir/build.h"
 #include "ir/rewriting.h"
@@ -30,7 +33,26 @@ struct Scope {
   bool masks = false;  // lanes are loaded only where the arm of a select is taken
   ir::Bounds bounds;
   std::unordered_set<const ir::Node*> loaded;  // variables that a Let reads from memory
+  std::vector<std::pair<ir::Var, int64_t>> lanes;  // of vectorized loops, and how many there are
 };
+
+// An index and its extent in vectors, where each of these is inside as a whole or outside.
+struct InVectors {
+  Expr index, extent, lane;
+  int64_t lanes;
+};
+std::optional<InVectors> in_vectors(const Expr& index, const Expr& extent, const Scope& scope) {
+  for (const auto& [lane, lanes] : scope.lanes) {
+    const Expr base = ir::simplify(index - lane, scope.bounds);
+    const auto divides = [&](const Expr& e) {
+      return ir::is_const(ir::simplify(ir::floormod(e, lanes), scope.bounds), 0);
+    };
+    if (ir::uses(base, lane.get()) || !divides(base) || !divides(extent)) continue;
+    return InVectors{ir::simplify(ir::floordiv(base, lanes), scope.bounds),
+                     ir::simplify(ir::floordiv(extent, lanes), scope.bounds), lane, lanes};
+  }
+  return std::nullopt;
+}
 
 // Where an index comes from memory, nothing is known of it: of the model's inputs, of what lies in
 // padding lanes.
@@ -103,6 +125,8 @@ class Clamping {
   Expr operator()(const Expr& expr) {
     if (const ir::Select* select = scope_.masks ? plain_select(expr) : nullptr)
       add_facts(select->condition, facts_);
+    std::unordered_set<const ir::Node*> seen;
+    collect_unguarded(expr, seen);
     return always_(expr);
   }
   std::vector<Expr> operator()(const std::vector<Expr>& exprs) {
@@ -125,26 +149,47 @@ class Clamping {
     return ir::select(always_(select->condition), guarded_(select->yes), guarded_(select->no));
   }
 
+  // A condition such as that of rounding makes the loads that its arms make, too.
+  void collect_unguarded(const Expr& expr, std::unordered_set<const ir::Node*>& seen) {
+    ir::visit(expr, [&](const Expr& e) {
+      if (!seen.insert(e.get()).second) return false;
+      if (ir::as<ir::Load>(e)) unguarded_.insert(e);
+      const auto* select = ir::as<ir::Select>(e);
+      if (select) collect_unguarded(select->condition, seen);
+      return !select;
+    });
+  }
+
   Expr clamp(const Expr& expr, bool loaded_only) const {
     const auto* load = ir::as<ir::Load>(expr);
     if (!load || load->buffer->scope != ir::Scope::global) return {};
+    loaded_only = loaded_only || unguarded_.contains(expr);
     std::vector<Expr> indices;
     bool changed = false;
     for (size_t d = 0; d < load->indices.size(); ++d) {
-      Expr index = load->indices[d];
+      const Expr& index = load->indices[d];
       if (loaded_only && !is_loaded(index, scope_)) {
         indices.push_back(index);
         continue;
       }
       const Expr extent = held(*load->buffer, d);
-      if (!ir::prove(index < extent, scope_.bounds) &&
-          !follows(extent - ir::index(1) - load->indices[d]))
-        index = ir::min(index, extent - ir::index(1)), changed = true;
-      if (!ir::prove(index >= ir::index(0), scope_.bounds) && !follows(load->indices[d]))
-        index = ir::max(index, ir::index(0)), changed = true;
-      indices.push_back(index);
+      const bool above = !ir::prove(index < extent, scope_.bounds) &&
+                         !follows(extent - ir::index(1) - index);
+      const bool below =
+          !ir::prove(index >= ir::index(0), scope_.bounds) && !follows(index);
+      indices.push_back(above || below ? inside(index, extent, above, below) : index);
+      changed = changed || above || below;
     }
     return changed ? ir::load(load->buffer, indices) : Expr{};
+  }
+
+  // Vectors that are inside or outside as a whole stay contiguous.
+  Expr inside(Expr index, Expr extent, bool above, bool below) const {
+    const auto vectors = in_vectors(index, extent, scope_);
+    if (vectors) index = vectors->index, extent = vectors->extent;
+    if (above) index = ir::min(index, extent - ir::index(1));
+    if (below) index = ir::max(index, ir::index(0));
+    return vectors ? index * ir::index(vectors->lanes) + vectors->lane : index;
   }
 
   // Whether an expression is not negative where the select's condition holds.
@@ -154,8 +199,16 @@ class Clamping {
     });
   }
 
+  struct Hash {
+    size_t operator()(const Expr& e) const { return ir::hash(e); }
+  };
+  struct Equal {
+    bool operator()(const Expr& a, const Expr& b) const { return ir::equal(a, b); }
+  };
+
   const Scope& scope_;
   std::vector<Expr> facts_;
+  std::unordered_set<Expr, Hash, Equal> unguarded_;  // loads that are made in any case
   ir::Rewriting always_, guarded_;
 };
 
@@ -178,6 +231,8 @@ Stmt walk(const Stmt& s, Scope scope) {
     const Expr extent = clamped(loop->extent);
     const int64_t high = scope.bounds.of(extent).high;
     scope.bounds.set(loop->var.get(), {0, high == ir::Range{}.high ? high : high - 1});
+    if (const auto lanes = ir::as_int(extent); lanes && loop->loop == ir::LoopKind::vectorized)
+      scope.lanes.emplace_back(loop->var, *lanes);
     return ir::loop(loop->var, extent, loop->loop, walk(loop->body, scope));
   }
   if (const auto* loop = ir::as<ir::While>(s))
