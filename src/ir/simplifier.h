@@ -108,6 +108,7 @@ class Simplifier {
   // ------------------------------------------------------------------------------------------------------
   Expr compare(BinaryOp op, const Expr& a, const Expr& b);
   Expr less_than_zero(Poly);  // canonical text of poly < 0
+  std::optional<Poly> without_remainder(const Poly&);
   Expr equal_to_zero(Poly, bool negated);
   Expr logic(BinaryOp op, const Expr& a, const Expr& b);
   Expr negation(const Expr& a);

@@ -116,6 +116,29 @@ Expr Simplifier::compare(BinaryOp op, const Expr& a, const Expr& b) {
   return canonical(binary(op, left, right));
 }
 
+// g * s + r < 0  ->  s + m < 0 where m * g <= r < (m + 1) * g, as of vectors that lie on one side
+// of a bound as a whole.
+std::optional<Poly> Simplifier::without_remainder(const Poly& p) {
+  for (const Term& divisor : p.terms) {
+    const int64_t g = std::abs(divisor.coefficient);
+    if (g == 1) continue;
+    Poly quotient, rest(p.constant);
+    for (const Term& term : p.terms) {
+      const bool divides = term.coefficient % g == 0;
+      Poly& side = divides ? quotient : rest;
+      side.terms.push_back(term);
+      if (divides) side.terms.back().coefficient /= g;
+    }
+    if (rest.terms.empty()) continue;
+    const Range r = range(rest);
+    if (r.low == Range{}.low || r.high == Range{}.high) continue;
+    if (floor_div(r.low, g) != floor_div(r.high, g)) continue;
+    quotient.constant = floor_div(r.low, g);
+    return quotient;
+  }
+  return std::nullopt;
+}
+
 Expr Simplifier::less_than_zero(Poly p) {
   p = merged(std::move(p));
   if (!p.valid) return {};
@@ -131,6 +154,7 @@ Expr Simplifier::less_than_zero(Poly p) {
     for (Term& term : p.terms) term.coefficient /= g;
     p.constant = -floor_div(-p.constant, g) - (floor_mod(-p.constant, g) != 0);
   }
+  if (std::optional<Poly> coarse = without_remainder(p)) return less_than_zero(*std::move(coarse));
   // x // d < c  ->  x < c * d, and x // d >= c  ->  x >= c * d
   if (p.terms.size() == 1 && p.terms[0].factors.size() == 1) {
     auto* quotient = as<Binary>(p.terms[0].factors[0]);

@@ -122,6 +122,18 @@ TEST_F(Simplify, MinMaxAndComparisons) {
   same(select(!(X < 5), X, Y), select(X >= 5, X, Y));
 }
 
+// Of vectors that are on one side of a bound as a whole.
+TEST_F(Simplify, ComparisonsWithoutRemainders) {
+  same(8 * X + B < 16, X < 2);
+  same(8 * X + B >= 16, X >= 2);
+  same(8 * X + B < 8 * Y, X < Y);
+  same(8 * X + C + 4 <= 15, X < 2);
+  same(8 * X + B < 15, B + X * 8 < 15);
+  same(8 * X + C + 5 < 16, C + X * 8 < 11);
+  EXPECT_TRUE(
+      equal(simplify(ramp(X * 8, 1, 8) < broadcast(index(24), 8)), broadcast(Expr(X < 3), 8)));
+}
+
 TEST_F(Simplify, Casts) {
   Expr wide = cast(DType::i64, X);
   same(cast(DType::index, wide), X);

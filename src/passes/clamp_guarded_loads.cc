@@ -32,7 +32,7 @@ Expr held(const ir::BufferNode& buffer, size_t dim) {
 struct Scope {
   bool masks = false;  // lanes are loaded only where the arm of a select is taken
   ir::Bounds bounds;
-  std::unordered_set<const ir::Node*> loaded;  // variables that a Let reads from memory
+  std::unordered_set<const ir::Node*> loaded;      // variables that a Let reads from memory
   std::vector<std::pair<ir::Var, int64_t>> lanes;  // of vectorized loops, and how many there are
 };
 
@@ -173,10 +173,9 @@ class Clamping {
         continue;
       }
       const Expr extent = held(*load->buffer, d);
-      const bool above = !ir::prove(index < extent, scope_.bounds) &&
-                         !follows(extent - ir::index(1) - index);
-      const bool below =
-          !ir::prove(index >= ir::index(0), scope_.bounds) && !follows(index);
+      const bool above =
+          !ir::prove(index < extent, scope_.bounds) && !follows(extent - ir::index(1) - index);
+      const bool below = !ir::prove(index >= ir::index(0), scope_.bounds) && !follows(index);
       indices.push_back(above || below ? inside(index, extent, above, below) : index);
       changed = changed || above || below;
     }
