@@ -84,8 +84,7 @@ TEST(StageIn, EdgesAreZerosAndGuardedStores) {
        {"a.tile.next[lane_1] = A[i.tile * 4 + invocation, lane_1]",
         "a.tile.next[lane_4] = select(k.block * 4 + lane_4 < 6, A[", "if k.block < 2 {",
         "a.tile[invocation * 4 + lane_2] = a.tile.next[lane_2]",
-        "select(k.block * 2 + step < 5, B[", sum,
-        "if i.tile * 4 + ti + row * 2 < 7 {"})
+        "select(k.block * 2 + step < 5, B[", sum, "if i.tile * 4 + ti + row * 2 < 7 {"})
     EXPECT_NE(text.find(part), text.npos) << part << text;
   EXPECT_EQ(text.find("if"), text.find("if k.block")) << text;
 }
