@@ -14,7 +14,7 @@ tensor([2., 4., 6.])
 Errors are gossamer.Error: one line that says where, what, and what to do.
 """
 
-from . import lazy, nn, optim, rpc, safetensors
+from . import lazy, llm, nn, optim, rpc, safetensors
 from ._version import version as __version__
 from .compiler import HERE, TARGETS, Package, compile
 from .error import Error
@@ -25,4 +25,4 @@ from .model import Model, Port, load
 from .own_operator import Operator, operator
 from .state import State
 
-__all__ = ["HERE", "TARGETS", "Error", "Generation", "Model", "Operator", "Package", "Port", "State", "__version__", "compile", "export_onnx", "load", "nn", "operator", "optim", "rpc", "safetensors", *lazy.__all__]
+__all__ = ["HERE", "TARGETS", "Error", "Generation", "Model", "Operator", "Package", "Port", "State", "__version__", "compile", "export_onnx", "llm", "load", "nn", "operator", "optim", "rpc", "safetensors", *lazy.__all__]

@@ -15,7 +15,7 @@ def public(owner):
 
 
 def test_docstrings():
-    modules = [gossamer, gossamer.nn, gossamer.nn.functional, gossamer.optim, gossamer.safetensors]
+    modules = [gossamer, gossamer.llm, gossamer.nn, gossamer.nn.functional, gossamer.optim, gossamer.safetensors]
     found = {label: each for module in modules for label, each in public(module)}
     classes = {each for each in found.values() if inspect.isclass(each)} | set(gossamer.Tensor.__mro__[:-1])
     # A layer's forward() is what the class says it is.

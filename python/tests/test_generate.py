@@ -11,13 +11,13 @@ PROMPT = [5, 7, 13]
 WORDS, WIDTH, CONTEXT = 60, 16, 40
 
 
-def decoder():
+def decoder(words=WORDS, context=CONTEXT):
     """A layer of attention with a cache between an embedding and a head, as language models are exported."""
     random = np.random.default_rng(3)
     scales = {"wv": 4}  # so that texts vary
-    angles = np.outer(np.arange(CONTEXT), 100.0 ** -np.arange(WIDTH // 4))
+    angles = np.outer(np.arange(context), 100.0 ** -np.arange(WIDTH // 4))
     weights = {
-        "words": (WORDS, WIDTH), "wq": (WIDTH, WIDTH), "wk": (WIDTH, 8), "wv": (WIDTH, 8), "head": (WIDTH, WORDS),
+        "words": (words, WIDTH), "wq": (WIDTH, WIDTH), "wk": (WIDTH, 8), "wv": (WIDTH, 8), "head": (WIDTH, words),
     }  # fmt: skip
     initializers = [(name, (scales.get(name, 1) * random.uniform(-1, 1, shape)).astype(np.float32)) for name, shape in weights.items()]
     initializers += [("cosines", np.cos(angles).astype(np.float32)), ("sines", np.sin(angles).astype(np.float32)), ("one", np.array([1])), ("axis", np.array(1))]
@@ -43,7 +43,7 @@ def decoder():
     f32, i64 = TensorProto.FLOAT, TensorProto.INT64
     caches = [(f"past.{name}", f32, ["b", 1, "p", 8]) for name in ("key", "value")]
     longer = [(f"present.{name}", f32, ["b", 1, "t", 8]) for name in ("key", "value")]
-    model = model_of(nodes, [("input_ids", i64, ["b", "s"]), ("attention_mask", i64, ["b", "t"]), *caches], [("logits", f32, ["b", "s", WORDS]), *longer], initializers)
+    model = model_of(nodes, [("input_ids", i64, ["b", "s"]), ("attention_mask", i64, ["b", "t"]), *caches], [("logits", f32, ["b", "s", words]), *longer], initializers)
     model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     return model
 

@@ -9,6 +9,7 @@ import path from 'node:path';
 import {Tally} from '../tally.mjs';
 import {generate} from './generate.mjs';
 import {known} from './known.mjs';
+import {llm} from './llm.mjs';
 import {remote} from './remote.mjs';
 import {spirals} from './spirals.mjs';
 
@@ -49,6 +50,7 @@ if (!unbuilt && pytest.length === 0) {
   const python = path.join(root, 'third_party/cache/python/bin/python');
   await spirals(tally, python);
   generate(tally, python);
+  await llm(tally, python);
   await remote(tally, python);
 }
 tally.end();
