@@ -157,3 +157,75 @@ def test_folders(folder, llm, tmp_path):
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(gossamer.Error, match="tokenizer.json: cannot be read"):
         gossamer.llm.load(tmp_path)
+
+
+def talk(monkeypatch, capsys, words, lines=None, stdin=""):
+    """What the program prints: (exit code, standard output, standard error)."""
+    import builtins
+    import io
+
+    from gossamer.llm import terminal
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return lines is not None
+
+    left = iter(lines or [])
+
+    def answer(_):
+        line = next(left, None)
+        if line is None:
+            raise EOFError
+        return line
+
+    monkeypatch.setattr("sys.stdin", Terminal(stdin))
+    monkeypatch.setattr(builtins, "input", answer)
+    code = terminal.main([str(word) for word in words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_terminal(folder, llm, monkeypatch, capsys):
+    options = ["--seed", 3, "--temperature", 1, "--top-k", 0, "--max-tokens", 12, "--threads", 1]
+    wanted = llm.chat(MESSAGES, seed=3, temperature=1, top_k=0, max_tokens=12).text
+    assert talk(monkeypatch, capsys, [folder, *options, "--prompt", "hello"])[:2] == (0, wanted + "\n")
+    assert talk(monkeypatch, capsys, [folder, *options], stdin="hello\n")[:2] == (0, wanted + "\n")
+    # A conversation goes on, begins anew, and answers again.
+    both = [*MESSAGES, {"role": "assistant", "content": wanted}, {"role": "user", "content": "on"}]
+    second = llm.chat(both, seed=3, temperature=1, top_k=0, max_tokens=12).text
+    code, out, err = talk(monkeypatch, capsys, [folder, *options, "--stats"], lines=["hello", "on", "/new", "", "hello", "/again", "/what", "x" * CONTEXT, "/exit", "never"])
+    assert (code, out) == (0, f"{wanted}\n{second}\n{wanted}\n{wanted}\n")
+    assert err.count("tokens/s") == 4 and err.count("/new begins anew") == 2 and "the model's context has 200" in err
+    code, out, err = talk(monkeypatch, capsys, [folder, "--system", "s", "--max-tokens", 2], lines=["hello"])
+    assert code == 0
+    for words, message in ([["no/folder"], "is not a folder"], [[folder, "-p", "hello", "--top-p", 3], "top_p is 3"]):
+        code, out, err = talk(monkeypatch, capsys, words)
+        assert (code, out) == (1, "") and err.startswith("gossamer: ") and message in err and err.count("\n") == 1
+
+
+def test_an_answer_that_is_interrupted_is_a_part_of_the_conversation(llm, capsys):
+    from gossamer.llm.terminal import Conversation
+
+    class Interrupted:
+        def __init__(self, answer):
+            self._answer, self.usage, self.finish_reason = answer, answer.usage, None
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self._answer.close()
+
+        def __iter__(self):
+            yield next(self._answer)
+            raise KeyboardInterrupt
+
+    class Model:
+        def chat(self, *given, **options):
+            return Interrupted(llm.chat(*given, **options))
+
+    conversation = Conversation(Model(), None, {}, False)
+    conversation.ask("hello")
+    said = capsys.readouterr().out
+    assert said.endswith(" ...\n") and conversation.messages[-1] == {"role": "assistant", "content": said[: -len(" ...\n")]}
+    assert llm.chat(MESSAGES, max_tokens=1).text is not None

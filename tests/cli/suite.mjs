@@ -121,6 +121,18 @@ function openSizes() {
   refused('open size', tiled, ['the tiles', '2199023255552', 'open dimension rows', '--dim rows=N']);
 }
 
+// `gossamer chat` is another program, which gets all words as they are.
+function chat() {
+  const absent = run(['chat', 'model']);
+  tally.record('chat without the Python package', judge(absent, 1, ['gossamer-chat', 'pip install']));
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'gossamer-chat-'));
+  const program = path.join(folder, 'gossamer-chat');
+  writeFileSync(program, '#!/bin/sh\necho "$#:$*"\nexit 7\n', {mode: 0o755});
+  const {status, stdout} = spawnSync(gossamer, ['chat', 'a b', '--help', '-p', 'x', '--', '--json'], {encoding: 'utf8', env: {...process.env, PATH: `${folder}:${process.env.PATH}`}});
+  tally.record('chat hands over', status === 7 && stdout === '6:a b --help -p x -- --json\n' ? undefined : `${status}: ${stdout}`);
+  rmSync(folder, {recursive: true});
+}
+
 function externalData() {
   writeFileSync(path.join(work, 'secret.bin'), Buffer.alloc(16));
   symlinkSync(path.join(work, 'secret.bin'), path.join(inside, 'link.bin'));
@@ -430,6 +442,7 @@ function brokenModels() {
 try {
   models();
   externalData();
+  chat();
   inspect();
   packages();
   openSizes();

@@ -1,4 +1,4 @@
-// gossamer.llm and @gossamer/llm read the same folder and say the same.
+// gossamer.llm and @gossamer/llm read the same folder and say the same; gossamer chat answers.
 import {spawnSync} from 'node:child_process';
 import {existsSync, mkdtempSync, rmSync} from 'node:fs';
 import os from 'node:os';
@@ -6,7 +6,9 @@ import path from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {writeTinyModel} from '../llm/tiny_model.mjs';
 
-const bundle = path.resolve(import.meta.dirname, '../../web/llm/dist/llm.js');
+const root = path.resolve(import.meta.dirname, '../..');
+const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
+const bundle = path.join(root, 'web/llm/dist/llm.js');
 const MESSAGES = [{role: 'system', content: 'Short.'}, {role: 'user', content: ' hello wörld 🦎\n'}];
 const TOKENS = 40;
 
@@ -34,6 +36,9 @@ export async function llm(tally, python) {
     model.dispose();
     const has = JSON.stringify(JSON.parse(stdout));
     tally.record('gossamer.llm says what @gossamer/llm says', has === wanted ? undefined : `${has}\n${wanted}`);
+    const program = spawnSync(gossamer, ['chat', work, '--prompt', 'hello', '--temperature', '0', '--max-tokens', '8', '--threads', '1', '--stats'],
+      {encoding: 'utf8', timeout: 120_000, env: {...process.env, PATH: `${path.dirname(python)}:${process.env.PATH}`}});
+    tally.record('gossamer chat answers', program.status === 0 && program.stdout.length > 1 && /8 tokens, .* tokens\/s/.test(program.stderr) ? undefined : `${program.status}: ${program.stdout}${program.stderr}`);
   } finally {
     rmSync(work, {recursive: true});
   }

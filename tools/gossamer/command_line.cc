@@ -72,6 +72,12 @@ Option Command::add_flag(const std::string& names, bool& value, const std::strin
   return Option(made_->add_flag(names, value, help));
 }
 
+void Command::pass_on() const {
+  made_->set_help_flag();
+  made_->prefix_command();
+}
+std::vector<std::string> Command::words() const { return made_->remaining(); }
+
 void Command::chosen(std::function<void()> act) const { made_->callback(std::move(act)); }
 
 CommandLine::CommandLine(const std::string& name, const std::string& about,

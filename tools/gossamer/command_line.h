@@ -68,6 +68,11 @@ class Command {
   // True when it is given; "--name,!--no-name" has a word for false.
   Option add_flag(const std::string& names, bool& value, const std::string& help) const;
 
+  // Leaves all words after the command's name, --help too, to another program.
+  void pass_on() const;
+  // Those words, after parsing.
+  std::vector<std::string> words() const;
+
   // Called when the command was chosen and its options are set.
   void chosen(std::function<void()> act) const;
 

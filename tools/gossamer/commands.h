@@ -14,6 +14,7 @@ struct Chosen {
   std::function<int()> run;
 };
 
+void add_chat(CommandLine& app, Chosen& chosen);
 void add_compile(CommandLine& app, Chosen& chosen);
 void add_run(CommandLine& app, Chosen& chosen);
 void add_bench(CommandLine& app, Chosen& chosen);

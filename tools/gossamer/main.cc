@@ -1,5 +1,5 @@
-// The command line: gossamer compile | run | bench | test | inspect | gradient | ops | rpc | serve
-// | targets | tune.
+// The command line: gossamer chat | compile | run | bench | test | inspect | gradient | ops | rpc |
+// serve | targets | tune.
 
 #include "gossamer/commands.h"
 
@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
                   "Gossamer compiles deep-learning models for the web and for this machine.",
                   "gossamer " GOSSAMER_VERSION);
   Chosen chosen;
+  add_chat(app, chosen);
   add_compile(app, chosen);
   add_run(app, chosen);
   add_bench(app, chosen);

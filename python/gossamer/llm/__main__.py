@@ -1,0 +1,7 @@
+"""python -m gossamer.llm MODEL"""
+
+import sys
+
+from .terminal import main
+
+sys.exit(main())
