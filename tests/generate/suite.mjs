@@ -11,7 +11,7 @@ import {startBrowser} from '../../tools/demo/browser.mjs';
 import {opened, serve} from '../npm/forms.mjs';
 import {llama} from '../state/llama.mjs';
 import {Tally} from '../tally.mjs';
-import {draws, ends, loop, penalised, SAMPLED, textOf} from './use.mjs';
+import {draws, ends, logprobs, loop, penalised, SAMPLED, textOf} from './use.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -42,6 +42,7 @@ for (const promptChunk of [1, 2]) tally.record(`greedy tokens in Node, the promp
 const careful = await loop(speaker, TOKENS, penalised(PENALTIES));
 for (const promptChunk of [1024, 2]) tally.record(`penalties in Node, the prompt by ${promptChunk}`, same(await textOf(speaker, {maxTokens: TOKENS, ...PENALTIES, promptChunk}), careful));
 for (const [what, problem] of Object.entries({none: undefined, ...(await ends(speaker, {said, chains: false}))})) tally.record(`ends in Node: ${what}`, problem);
+tally.record('log-probabilities in Node', await logprobs(speaker, said));
 const texts = {};
 for (const [name, options] of Object.entries(SAMPLED)) {
   texts[name] = await textOf(speaker, {...options, seed: 7, maxTokens: TOKENS});
@@ -69,6 +70,7 @@ const told = (body) => ({device = 'webgpu', ...given}) =>
   (loaded[device] ??= load('/files/speaker_' + device + '/', {device, state: true, stateRows: 128})).then((model) => body(model, given)).catch((problem) => ({error: String(problem.stack)}));
 globalThis.text = told((model, {options}) => use.textOf(model, options));
 globalThis.ends = told(use.ends);
+globalThis.logprobs = told(async (model, {said}) => ({problem: await use.logprobs(model, said)}));
 // What a step of many asks of WebGPU, in the middle of a text.
 globalThis.asks = told(async (model, {tokens}) => {
   const counts = {createBindGroup: 0, createBuffer: 0, mapAsync: 0, submit: 0, dispatchWorkgroups: 0};
@@ -105,6 +107,10 @@ try {
   await check('greedy tokens, each read first', {ahead: 0}, said);
   await check('greedy tokens, 16 ahead', {ahead: 16}, said);
   await check('greedy tokens, the prompt by 2', {promptChunk: 2}, said);
+  for (const device of ['webgpu', 'webgl']) {
+    const {error, problem} = await ask('logprobs', {device, said: said.slice(0, 8)});
+    tally.record(`log-probabilities on ${device}`, error ?? problem);
+  }
   await check('penalties', PENALTIES, careful);
   await check('penalties, the prompt by 1', {...PENALTIES, promptChunk: 1}, careful);
   for (const [name, options] of Object.entries(SAMPLED)) await check(name, {...options, seed: 7}, texts[name]);

@@ -69,6 +69,29 @@ export async function draws(model, options, count) {
   return bins < 1 || deviations < 5 ? undefined : `chi-square ${square.toFixed(1)} of ${bins} degrees of freedom`;
 }
 
+/** What is wrong with the log-probabilities of a text, next to those of a loop of runs. Penalties and temperature change none. */
+export async function logprobs(model, said) {
+  const wanted = [];
+  await loop(model, said.length, (logits) => {
+    const whole = Math.log(logits.reduce((sum, each) => sum + Math.exp(each), 0));
+    wanted.push(logits.map((each, id) => ({id, logprob: each - whole})).sort((a, b) => b.logprob - a.logprob || a.id - b.id));
+    return logits;
+  });
+  const told = [];
+  const text = await textOf(model, {maxTokens: said.length, topLogprobs: 3, onLogprobs: (each) => told.push(each)});
+  if (String(text) !== String(said)) return `the text is ${text}`;
+  const off = ({id, logprob}, right) => id !== right.id || !(Math.abs(logprob - right.logprob) < 1e-4);
+  const bad = wanted.findIndex((right, at) => told[at]?.top.length !== 3 || off(told[at], right[0]) || told[at].top.some((each, place) => off(each, right[place])));
+  if (bad >= 0 || told.length !== said.length) return `token ${bad} of ${told.length}: ${JSON.stringify([told[bad], wanted[bad]?.slice(0, 3)])}`;
+  const alone = [];
+  for await (const id of model.generate(PROMPT, {maxTokens: 2, temperature: 0.9, seed: 1, onLogprobs: (each) => alone.push(each)})) {
+    const {id: of, logprob, top} = alone.at(-1);
+    const right = wanted[0].find((each) => each.id === id);
+    if (of !== id || top.length > 0 || (alone.length === 1 && off({id, logprob}, right))) return `without others: ${JSON.stringify([alone, id, right])}`;
+  }
+  return undefined;
+}
+
 /** Draws of one seed, and the same again. */
 export const SAMPLED = {
   'by temperature': {temperature: 0.9},

@@ -1,10 +1,12 @@
 /** Text from a language model. A file of its own, as few models have it. */
 import type {Model} from '../model.ts';
 import {GossamerError} from '../types.ts';
+import {logprobsOf} from './logprobs.ts';
 import {check, type GenerateOptions} from './options.ts';
 import {gpuReader, plainReader, type Reader} from './reader.ts';
 import {COUNTS, Steps} from './steps.ts';
 
+export type {TokenLogprob, TokenLogprobs} from './logprobs.ts';
 export type {GenerateOptions} from './options.ts';
 
 const wrong = (message: string): GossamerError => new GossamerError('input', `generate(): ${message}`);
@@ -80,6 +82,8 @@ export async function* generate(model: Model, given: Iterable<number | bigint>, 
       const id = arrived[next++] as number;
       if (stops.has(id)) return 'stop';
       ++taken;
+      const logits = await steps.logits();
+      if (logits) options.onLogprobs?.(logprobsOf(logits, id, Math.floor(options.topLogprobs ?? 0)));
       yield id;
       signal?.throwIfAborted();
     }

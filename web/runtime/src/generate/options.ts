@@ -1,5 +1,6 @@
 import type {Feed} from '../feeds.ts';
 import {GossamerError} from '../types.ts';
+import type {TokenLogprobs} from './logprobs.ts';
 
 /** How generate() chooses tokens, and when it ends. Filters apply in the order of their fields. */
 export interface GenerateOptions {
@@ -27,6 +28,10 @@ export interface GenerateOptions {
   readonly ahead?: number | undefined;
   /** A longer prompt is fed in runs of this many tokens, which bounds the memory that it takes. Default: 1024. */
   readonly promptChunk?: number | undefined;
+  /** Told how likely each token was, before it is given. The logits of each step are read, which takes time: no step is sent ahead. */
+  readonly onLogprobs?: ((of: TokenLogprobs) => void) | undefined;
+  /** How many of the likeliest tokens onLogprobs is told (default 0). */
+  readonly topLogprobs?: number | undefined;
   /** Ends it: the iterator throws the signal's reason, and tokens that were given stay valid. */
   readonly signal?: AbortSignal | undefined;
   /** Inputs that generate() does not know, the same in each run. */
@@ -45,6 +50,7 @@ const RANGES: readonly (readonly [keyof GenerateOptions, number, number])[] = [
   ['frequencyPenalty', -1e6, 1e6],
   ['ahead', 0, 1024],
   ['promptChunk', 1, Infinity],
+  ['topLogprobs', 0, Infinity],
 ];
 
 /** Throws 'input'. */

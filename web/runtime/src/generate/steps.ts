@@ -22,7 +22,9 @@ export class Steps {
   readonly #extra: Readonly<Record<string, Feed>>;
   readonly #sampling: Readonly<Record<string, DeviceTensor>>;
   readonly #besides: Besides;
+  readonly #logprobs: boolean;
   #chosen: DeviceTensor | undefined;
+  #logits: DeviceTensor | undefined;
 
   /** Begins anew: the model's state is empty. Throws 'input' for an input that nobody knows. */
   constructor(model: Model, prompt: readonly number[], words: number, options: GenerateOptions, {deviceOf, DeviceTensor: Kept}: typeof Tensors) {
@@ -31,6 +33,7 @@ export class Steps {
     this.#prompt = prompt;
     this.#chunk = Math.floor(options.promptChunk ?? 1024);
     this.#extra = options.feeds ?? {};
+    this.#logprobs = options.onLogprobs !== undefined;
     this.device = deviceOf(home);
     const {counts, feeds} = samplingOf(options, prompt, words);
     const known = ['input_ids', ...this.#states(), ...Object.keys(this.#extra), ...Object.keys(feeds)];
@@ -50,7 +53,7 @@ export class Steps {
 
   /** Whether the state can be taken back, so that runs may be sent before a stop is known. */
   get chains(): boolean {
-    return this.device.gpuDevice !== undefined && this.#states().every((name) => name === COUNTS || 'first' in (this.#state(name) ?? {}));
+    return this.device.gpuDevice !== undefined && !this.#logprobs && this.#states().every((name) => name === COUNTS || 'first' in (this.#state(name) ?? {}));
   }
 
   /** Sends the runs of the prompt, then one of the token before. Gives its token, which is valid until the next one is sent. */
@@ -70,18 +73,32 @@ export class Steps {
     const feeds = this.#besides.feeds(before, count);
     try {
       const out = await this.#model.run<DeviceTensor>({...this.#extra, ...feeds, ...this.#sampling, input_ids: ids}, {location: 'device'});
-      const {next_ids: chosen, ...others} = out;
+      const {next_ids: chosen, logits, ...others} = out;
       Object.values(others).forEach((each) => each.dispose());
-      this.#chosen?.dispose();
-      this.#chosen = chosen;
+      this.#keep(chosen, logits);
     } finally {
       for (const each of Object.values(feeds)) if ('device' in (each as object)) (each as DeviceTensor).dispose();
     }
   }
 
+  #keep(chosen?: DeviceTensor, logits?: DeviceTensor): void {
+    this.#chosen?.dispose();
+    this.#logits?.dispose();
+    this.#chosen = chosen;
+    this.#logits = logits;
+    if (this.#logprobs) return;
+    this.#logits?.dispose();
+    this.#logits = undefined;
+  }
+
+  /** Of the latest step, where they are asked for. */
+  logits(): Promise<ArrayLike<number>> | undefined {
+    return this.#logits?.data() as Promise<Float32Array> | undefined;
+  }
+
   /** Ends them: the state is that of the prompt and so many tokens, where that many were inputs. */
   end(tokens: number): void {
-    this.#chosen?.dispose();
+    this.#keep();
     this.#besides.dispose();
     Object.values(this.#sampling).forEach((each) => each.dispose());
     if (this.sent === 0) return;
