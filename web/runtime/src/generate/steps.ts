@@ -92,8 +92,8 @@ export class Steps {
   }
 
   /** Of the latest step, where they are asked for. */
-  logits(): Promise<ArrayLike<number>> | undefined {
-    return this.#logits?.data() as Promise<Float32Array> | undefined;
+  logits(): ReturnType<DeviceTensor['data']> | undefined {
+    return this.#logits?.data();
   }
 
   /** Ends them: the state is that of the prompt and so many tokens, where that many were inputs. */
