@@ -3,6 +3,7 @@ import type {Feed} from '../feeds.ts';
 import type {Model} from '../model.ts';
 import type {ComputeDevice, DeviceTensor} from '../tensors/tensors.ts';
 import type * as Tensors from '../tensors/tensors.ts';
+import type {TensorData} from '../types.ts';
 import {besides, type Besides} from './feeds.ts';
 import {type GenerateOptions, samplingOf} from './options.ts';
 
@@ -92,8 +93,9 @@ export class Steps {
   }
 
   /** Of the latest step, where they are asked for. */
-  logits(): ReturnType<DeviceTensor['data']> | undefined {
-    return this.#logits?.data();
+  logits(): Promise<ArrayLike<number>> | undefined {
+    // Logits are no strings.
+    return this.#logits?.data() as Promise<TensorData> | undefined;
   }
 
   /** Ends them: the state is that of the prompt and so many tokens, where that many were inputs. */
