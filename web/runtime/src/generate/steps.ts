@@ -3,7 +3,6 @@ import type {Feed} from '../feeds.ts';
 import type {Model} from '../model.ts';
 import type {ComputeDevice, DeviceTensor} from '../tensors/tensors.ts';
 import type * as Tensors from '../tensors/tensors.ts';
-import type {TensorData} from '../types.ts';
 import {besides, type Besides} from './feeds.ts';
 import {type GenerateOptions, samplingOf} from './options.ts';
 
@@ -94,8 +93,7 @@ export class Steps {
 
   /** Of the latest step, where they are asked for. */
   logits(): Promise<ArrayLike<number>> | undefined {
-    // Logits are no strings.
-    return this.#logits?.data() as Promise<TensorData> | undefined;
+    return this.#logits?.data<Float32Array>();
   }
 
   /** Ends them: the state is that of the prompt and so many tokens, where that many were inputs. */
