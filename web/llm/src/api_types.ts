@@ -56,6 +56,9 @@ export interface ChatRequest extends CommonRequest {
   readonly messages: readonly Message[];
   readonly stream?: boolean | null | undefined;
   readonly max_completion_tokens?: number | null | undefined;
+  readonly logprobs?: boolean | null | undefined;
+  /** With logprobs: how many of the likeliest tokens to list in each place, up to 20. */
+  readonly top_logprobs?: number | null | undefined;
   readonly tools?: readonly Tool[] | undefined;
   readonly tool_choice?: 'auto' | 'none' | undefined;
   readonly response_format?: {readonly type: 'text'} | undefined;
@@ -67,6 +70,8 @@ export interface CompletionRequest extends CommonRequest {
   /** Text, texts, tokens, or lists of tokens. */
   readonly prompt: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
   readonly stream?: boolean | null | undefined;
+  /** How many of the likeliest tokens to list in each place, up to 20. */
+  readonly logprobs?: number | null | undefined;
   /** Whether the text begins with the prompt. */
   readonly echo?: boolean | null | undefined;
 }
@@ -75,6 +80,27 @@ export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
+}
+
+/** A token with the logarithm of its probability, before temperature, filters and penalties. */
+export interface TokenLogprob {
+  readonly token: string;
+  readonly logprob: number;
+  /** Of UTF-8: a token may be a part of a character. */
+  readonly bytes: readonly number[];
+}
+
+export interface ChatLogprobs {
+  readonly content: readonly (TokenLogprob & {readonly top_logprobs: readonly TokenLogprob[]})[];
+  readonly refusal: null;
+}
+
+export interface CompletionLogprobs {
+  readonly tokens: readonly string[];
+  readonly token_logprobs: readonly number[];
+  readonly top_logprobs: readonly Readonly<Record<string, number>>[];
+  /** Where each token begins in the text of all tokens. */
+  readonly text_offset: readonly number[];
 }
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls';
@@ -87,7 +113,7 @@ export interface ChatChoice {
     readonly refusal: null;
     readonly tool_calls?: readonly ToolCall[];
   };
-  readonly logprobs: null;
+  readonly logprobs: ChatLogprobs | null;
   readonly finish_reason: FinishReason;
 }
 
@@ -114,7 +140,7 @@ export interface ChatCompletionChunk {
   readonly choices: readonly {
     readonly index: number;
     readonly delta: ChatDelta;
-    readonly logprobs: null;
+    readonly logprobs: ChatLogprobs | null;
     readonly finish_reason: FinishReason | null;
   }[];
   /** In the last chunk, where stream_options.include_usage is set. */
@@ -130,7 +156,7 @@ export interface Completion {
   readonly choices: readonly {
     readonly index: number;
     readonly text: string;
-    readonly logprobs: null;
+    readonly logprobs: CompletionLogprobs | null;
     readonly finish_reason: 'stop' | 'length' | null;
   }[];
   readonly usage?: Usage | null;

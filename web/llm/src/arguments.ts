@@ -84,8 +84,6 @@ const MISSING: readonly (readonly [name: string, isHarmless: (value: unknown) =>
   ['tool_choice', (value) => value === 'auto' || value === 'none', 'only "auto" and "none" are supported: the run time cannot force a call'],
   ['suffix', (value) => value === '', 'text is only continued, not filled in'],
   ['best_of', (value) => value === 1, 'the run time does not rank completions'],
-  ['logprobs', (value) => value === false, 'the run time in pages does not return the probabilities of tokens; the Python and C++ run times do'],
-  ['top_logprobs', (value) => value === 0, 'the run time in pages does not return the probabilities of tokens; the Python and C++ run times do'],
 ];
 
 /** The arguments of a request without those that are null or undefined. Throws a 400 for one that is unknown or wrong. */
@@ -101,6 +99,7 @@ function checked(given: unknown, table: Table): Record<string, unknown> {
     if (given[name] === undefined || given[name] === null || isHarmless(given[name])) continue;
     throw badRequest(`'${name}' is not supported here: ${missing}.`, name, 'unsupported_parameter');
   }
+  if (given['top_logprobs'] && given['logprobs'] !== true) throw badRequest("'top_logprobs' is only allowed when 'logprobs' is true.", 'top_logprobs');
   if (given['stream_options'] && given['stream'] !== true) throw badRequest("'stream_options' is only allowed when 'stream' is true.", 'stream_options');
   return Object.fromEntries(named);
 }

@@ -1,10 +1,11 @@
 /** chat.completions.create() of OpenAI's API. */
-import type {ChatChoice, ChatCompletion, ChatCompletionChunk, ChatDelta, ChatRequest, FinishReason, RequestOptions, Tool, ToolCall} from './api_types.ts';
+import type {ChatChoice, ChatCompletion, ChatLogprobs, ChatCompletionChunk, ChatDelta, ChatRequest, FinishReason, RequestOptions, Tool, ToolCall} from './api_types.ts';
 import {checkChat} from './arguments.ts';
 import {controllerOf, stopsOf, usageOf} from './completions.ts';
 import type {Engine} from './engine.ts';
 import {badRequest} from './errors.ts';
 import type {ChatCompletions} from './language_model.ts';
+import {Logprobs} from './logprobs.ts';
 import {Stream} from './stream.ts';
 import type {ChatTemplate} from './template.ts';
 import {identifier, type Said, ToolCalls} from './tool_calls.ts';
@@ -12,7 +13,7 @@ import {identifier, type Said, ToolCalls} from './tool_calls.ts';
 /** Tools that the model may call. */
 const toolsOf = ({tools, tool_choice: choice}: ChatRequest): readonly Tool[] | undefined => (tools?.length && choice !== 'none' ? tools : undefined);
 
-type Tell = (index: number, delta: ChatDelta, reason: FinishReason | null) => void;
+type Tell = (index: number, delta: ChatDelta, logprobs: ChatLogprobs | null, reason: FinishReason | null) => void;
 
 export class ChatAnswers implements ChatCompletions {
   readonly #engine: Engine;
@@ -60,7 +61,7 @@ export class ChatAnswers implements ChatCompletions {
     return new Stream<ChatCompletionChunk>(controller, async (give) => {
       const object = 'chat.completion.chunk';
       const none = withUsage && {usage: null};
-      await run((index, delta, reason) => give({...head, object, choices: [{index, delta, logprobs: null, finish_reason: reason}], ...none}));
+      await run((index, delta, logprobs, reason) => give({...head, object, choices: [{index, delta, logprobs, finish_reason: reason}], ...none}));
       if (withUsage) give({...head, object, choices: [], usage: usageOf(prompt.length, tokens)});
     });
   }
@@ -68,21 +69,28 @@ export class ChatAnswers implements ChatCompletions {
   async #answer(request: Readonly<Record<string, unknown>>, prompt: readonly number[], index: number, signal: AbortSignal, tell: Tell): Promise<{choice: ChatChoice; count: number}> {
     const parser = toolsOf(request as unknown as ChatRequest) && new ToolCalls();
     const calls: ToolCall[] = [];
+    const logprobs = request['logprobs'] === true ? new Logprobs(this.#engine.texts.tokenizer) : undefined;
+    const all: ChatLogprobs['content'][number][] = [];
+    const latest = (): ChatLogprobs | null => {
+      const made = logprobs?.forChat() ?? null;
+      all.push(...(made?.content ?? []));
+      return made;
+    };
     let content = '';
     const say = ({text, calls: more}: Said): void => {
       content += text;
-      if (text !== '') tell(index, {content: text}, null);
-      if (more.length > 0) tell(index, {tool_calls: more.map((call, at) => ({index: calls.length + at, ...call}))}, null);
+      if (text !== '') tell(index, {content: text}, latest(), null);
+      if (more.length > 0) tell(index, {tool_calls: more.map((call, at) => ({index: calls.length + at, ...call}))}, latest(), null);
       calls.push(...more);
     };
-    tell(index, {role: 'assistant', content: ''}, null);
-    const options = {...this.#engine.optionsOf(request, prompt, index), signal};
+    tell(index, {role: 'assistant', content: ''}, null, null);
+    const options = {...this.#engine.optionsOf(request, prompt, index, logprobs), signal};
     const {reason, tokens} = await this.#engine.generate(prompt, options, stopsOf(request), (text) => say(parser ? parser.push(text) : {text, calls: []}));
     if (parser) say(parser.end());
     const finish = calls.length > 0 && reason === 'stop' ? 'tool_calls' : reason;
-    tell(index, {}, finish);
+    tell(index, {}, latest(), finish);
     const said = calls.length > 0 && content.trim() === '' ? null : content;
     const message = {role: 'assistant', content: said, refusal: null, ...(calls.length > 0 && {tool_calls: calls})} as const;
-    return {choice: {index, message, logprobs: null, finish_reason: finish}, count: tokens};
+    return {choice: {index, message, logprobs: logprobs ? {content: all, refusal: null} : null, finish_reason: finish}, count: tokens};
   }
 }

@@ -1,8 +1,9 @@
 /** completions.create() of OpenAI's API. */
-import type {Completion, CompletionRequest, RequestOptions, Usage} from './api_types.ts';
+import type {Completion, CompletionLogprobs, CompletionRequest, RequestOptions, Usage} from './api_types.ts';
 import {checkCompletion} from './arguments.ts';
 import type {Engine} from './engine.ts';
 import type {Completions} from './language_model.ts';
+import {Logprobs} from './logprobs.ts';
 import {Stream} from './stream.ts';
 import {identifier} from './tool_calls.ts';
 
@@ -47,31 +48,35 @@ export class TextAnswers implements Completions {
     const controller = controllerOf(options);
     const choices = prompts.flatMap((prompt, at) => Array.from({length: n}, (_, choice) => ({prompt, index: at * n + choice, choice})));
     const promptTokens = prompts.reduce((sum, {length}) => sum + length, 0);
-    const ended: {text: string; reason: 'stop' | 'length'}[] = [];
+    const ended: {text: string; logprobs: CompletionLogprobs | null; reason: 'stop' | 'length'}[] = [];
     let tokens = 0;
-    const run = async (said: (index: number, text: string, reason: 'stop' | 'length' | null) => void): Promise<void> => {
+    const isStream = given['stream'] === true;
+    const run = async (said: (index: number, text: string, logprobs: CompletionLogprobs | null, reason: 'stop' | 'length' | null) => void): Promise<void> => {
       for (const {prompt, index, choice} of choices) {
+        const echoed = echo ? tokenizer.decode(prompt) : '';
+        const logprobs = given['logprobs'] === undefined ? undefined : new Logprobs(tokenizer, echoed.length);
         let text = '';
         const say = (piece: string): void => {
           text += piece;
-          said(index, piece, null);
+          if (isStream) said(index, piece, logprobs?.forCompletion() ?? null, null);
         };
-        if (echo) say(tokenizer.decode(prompt));
-        const generation = {...this.#engine.optionsOf({max_tokens: 16, ...given}, prompt, choice), signal: controller.signal};
+        if (echoed) say(echoed);
+        const generation = {...this.#engine.optionsOf({max_tokens: 16, ...given}, prompt, choice, logprobs), signal: controller.signal};
         const {reason, tokens: count} = await this.#engine.generate(prompt, generation, stopsOf(given), say);
         tokens += count;
-        ended.push({text, reason});
-        said(index, '', reason);
+        const rest = logprobs?.forCompletion() ?? null;
+        ended.push({text, logprobs: rest, reason});
+        said(index, '', rest, reason);
       }
     };
-    if (given['stream'] !== true) {
+    if (!isStream) {
       await run(() => undefined);
-      return {...head, choices: ended.map(({text, reason}, index) => ({index, text, logprobs: null, finish_reason: reason})), usage: usageOf(promptTokens, tokens)};
+      return {...head, choices: ended.map(({text, logprobs, reason}, index) => ({index, text, logprobs, finish_reason: reason})), usage: usageOf(promptTokens, tokens)};
     }
     const withUsage = request.stream_options?.include_usage ?? false;
     return new Stream<Completion>(controller, async (give) => {
       const none = withUsage && {usage: null};
-      await run((index, text, reason) => give({...head, choices: [{index, text, logprobs: null, finish_reason: reason}], ...none}));
+      await run((index, text, logprobs, reason) => give({...head, choices: [{index, text, logprobs, finish_reason: reason}], ...none}));
       if (withUsage) give({...head, choices: [], usage: usageOf(promptTokens, tokens)});
     });
   }

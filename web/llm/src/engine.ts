@@ -1,6 +1,7 @@
 /** Generations of a loaded model, one after the other. */
 import type {GenerateOptions, Model} from '../../runtime/src/index.ts';
 import {APIError, badRequest} from './errors.ts';
+import type {Logprobs} from './logprobs.ts';
 import {StopStrings} from './stop.ts';
 import type {Tokenizer} from './tokenizer.ts';
 
@@ -52,8 +53,8 @@ export class Engine {
     throw badRequest(`This model's maximum context length is ${contextLength} tokens. However, your ${param} resulted in ${ids.length} tokens. Please reduce the length of the ${param}.`, param, 'context_length_exceeded');
   }
 
-  /** The run time's options of a request; `index` of its choices draw otherwise. */
-  optionsOf(request: Readonly<Record<string, unknown>>, prompt: readonly number[], index: number): GenerateOptions {
+  /** The run time's options of a request; `index` of its choices draw otherwise. `logprobs`: told of each token. */
+  optionsOf(request: Readonly<Record<string, unknown>>, prompt: readonly number[], index: number, logprobs: Logprobs | undefined): GenerateOptions {
     const {stopTokens, contextLength, defaults} = this.texts;
     const of = (name: string, none: number): number => (request[name] as number | undefined) ?? defaults[name] ?? none;
     const most = (request['max_completion_tokens'] ?? request['max_tokens'] ?? Infinity) as number;
@@ -65,6 +66,7 @@ export class Engine {
       ...Object.fromEntries(CHOICES.map(([name, option, none]) => [option, of(name, none)])),
       ...(topK > 0 && {topK}),
       ...(seed !== undefined && {seed: seed + index}),
+      ...(logprobs && {onLogprobs: logprobs.add, topLogprobs: Number(request['top_logprobs'] ?? request['logprobs'])}),
     };
   }
 

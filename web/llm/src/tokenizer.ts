@@ -77,6 +77,14 @@ export class Tokenizer {
     return bytes;
   }
 
+  /** @internal A token by itself, as it is after another one: bytes that are no character are U+FFFD in its text. */
+  pieceOf(id: number): {text: string; bytes: Uint8Array} {
+    const own = this.bytesOf(id);
+    if (own) return {text: new TextDecoder().decode(own), bytes: own};
+    const text = this.joined([id, id]).slice(this.joined([id]).length);
+    return {text, bytes: encoder.encode(text)};
+  }
+
   /** @internal Whether a token is part of the text. */
   isShown(id: number): boolean {
     return !this.#hidden.has(id) && this.#library.id_to_token(id) !== undefined;

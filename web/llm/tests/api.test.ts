@@ -149,6 +149,23 @@ test('completions of texts and tokens', async () => {
   assert.deepEqual(chunks.at(-1)?.usage, {prompt_tokens: 4, completion_tokens: 2, total_tokens: 6});
 });
 
+test('log-probabilities, of which a stream gives all', async () => {
+  const {llm} = scripted(['é the']);
+  const {choices: [choice]} = await llm.chat.completions.create({messages, logprobs: true, top_logprobs: 2});
+  const [first, second, third] = choice?.logprobs?.content ?? [];
+  assert.deepEqual(first, {token: '\uFFFD', logprob: -0.5, bytes: [0xc3], top_logprobs: [{token: '\uFFFD', logprob: -0.5, bytes: [0xc3]}, {token: 'a', logprob: -1, bytes: [0x61]}]});
+  assert.deepEqual([second?.bytes, third?.token, third?.bytes], [[0xa9], ' the', [...' the'].map((each) => each.charCodeAt(0))]);
+  const chunks = await all(await llm.chat.completions.create({messages, logprobs: true, top_logprobs: 2, stream: true}));
+  assert.deepEqual(chunks.flatMap(({choices: [each]}) => each?.logprobs?.content ?? []), choice?.logprobs?.content);
+  assert.equal((await llm.chat.completions.create({messages})).choices[0]?.logprobs, null);
+  const wanted = {tokens: ['\uFFFD', '\uFFFD', ' the'], token_logprobs: [-0.5, -0.5, -0.5], text_offset: [5, 6, 7]};
+  const text = await llm.completions.create({prompt: 'hello', logprobs: 1, echo: true});
+  assert.deepEqual(text.choices[0]?.logprobs, {...wanted, top_logprobs: [{'\uFFFD': -0.5}, {'\uFFFD': -0.5}, {' the': -0.5}]});
+  const parts = await all(await llm.completions.create({prompt: 'hello', logprobs: 0, echo: true, stream: true}));
+  assert.deepEqual(parts.flatMap(({choices: [each]}) => each?.logprobs?.tokens ?? []), wanted.tokens);
+  assert.deepEqual(parts.flatMap(({choices: [each]}) => each?.logprobs?.text_offset ?? []), wanted.text_offset);
+});
+
 test('calls wait for each other, streams that nobody reads do not block', async () => {
   const {llm, calls} = scripted(['the', 'and', 'hello']);
   const unread = await llm.chat.completions.create({messages, stream: true});
@@ -208,7 +225,8 @@ test('bad requests are errors of status 400 that name the argument', async () =>
     [{messages, stream: 'yes'}, 'stream', /boolean/],
     [{messages, stream_options: {include_usage: true}}, 'stream_options', /stream/],
     [{messages, logit_bias: {1: 5}}, 'logit_bias', /not supported/],
-    [{messages, logprobs: true}, 'logprobs', /probabilities/],
+    [{messages, top_logprobs: 2}, 'top_logprobs', /when 'logprobs' is true/],
+    [{messages, logprobs: 1}, 'logprobs', /boolean/],
     [{messages, response_format: {type: 'json_object'}}, 'response_format', /grammar/],
     [{messages, tools, tool_choice: 'required'}, 'tool_choice', /force/],
     [{messages, tools: [{name: 'f'}]}, 'tools[0]', /function/],
@@ -223,7 +241,7 @@ test('bad requests are errors of status 400 that name the argument', async () =>
       return true;
     });
   }
-  for (const [request, param] of [[{}, 'prompt'], [{prompt: []}, 'prompt'], [{prompt: [1, 'a']}, 'prompt'], [{prompt: [-1]}, 'prompt'], [{prompt: 'a', suffix: 'b'}, 'suffix'], [{prompt: 'a', best_of: 2}, 'best_of'], [{prompt: 'a', messages}, 'messages'], [{prompt: 'a', logprobs: 2}, 'logprobs']] as const) {
+  for (const [request, param] of [[{}, 'prompt'], [{prompt: []}, 'prompt'], [{prompt: [1, 'a']}, 'prompt'], [{prompt: [-1]}, 'prompt'], [{prompt: 'a', suffix: 'b'}, 'suffix'], [{prompt: 'a', best_of: 2}, 'best_of'], [{prompt: 'a', messages}, 'messages'], [{prompt: 'a', logprobs: 21}, 'logprobs']] as const) {
     await assert.rejects(llm.completions.create(request as unknown as CompletionRequest), {name: 'APIError', param});
   }
 });

@@ -54,6 +54,10 @@ test('a folder answers as generate() does, and streams the same', {skip}, () =>
     let said = '';
     for await (const {choices: [each]} of await llm.chat.completions.create({...request, stream: true})) said += each?.delta.content ?? '';
     assert.equal(said, choice?.message.content);
+    const likely = await llm.completions.create({prompt: 'hello', temperature: 0, logprobs: 5, max_tokens: 6});
+    const {token_logprobs: each = [], top_logprobs: tops = []} = likely.choices[0]?.logprobs ?? {};
+    assert.equal(each.length, 6);
+    for (const [at, logprob] of each.entries()) assert.ok(logprob <= 0 && Math.max(...Object.values(tops[at] ?? {})) === logprob, String(logprob));
     // The same after a stop string.
     const stop = said.slice(9, 12);
     const stopped = await llm.chat.completions.create({...request, stop});

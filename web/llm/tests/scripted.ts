@@ -30,6 +30,8 @@ export function scripted(scripts: readonly (string | readonly number[])[], {wait
       options.signal?.throwIfAborted();
       if (options.stopTokens?.includes(id)) return 'stop';
       ++count;
+      const top = [{id, logprob: -0.5}, {id: 0x61, logprob: -1}].slice(0, options.topLogprobs);
+      options.onLogprobs?.({id, logprob: -0.5, top});
       yield id;
     }
     return 'stop';
