@@ -27,7 +27,7 @@ export function prepare(name, packed, files, {also = {}, assets = 'public', of =
     writeFileSync(marker, hash); // last: an interrupted run leaves nothing that looks complete
   }
   for (const made of MADE) rmSync(path.join(folder, made), {recursive: true, force: true});
-  if (of === name) cpSync(path.join(sources, name), folder, {recursive: true});
+  cpSync(path.join(sources, name), folder, {recursive: true});
   for (const [to, from] of Object.entries(also)) cpSync(path.join(sources, from), path.join(folder, to), {recursive: true});
   mkdirSync(path.join(folder, assets));
   cpSync(files, path.join(folder, assets, 'files'), {recursive: true});

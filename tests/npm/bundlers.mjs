@@ -119,7 +119,7 @@ const APPS = {
       rmSync(named('@gossamer'), {recursive: true});
     }),
     of: 'transformers',
-    also: {'index.html': 'transformers/index.html', 'main.js': 'transformers/main.js'},
+    also: {'index.html': 'transformers/index.html', 'pipeline.js': 'transformers/main.js'},
   },
 };
 

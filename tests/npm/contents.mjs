@@ -30,6 +30,14 @@ export function contents(tally, app) {
   }
 }
 
+/** Bundles without parts, such as workers of Vite 6 and 7, can have code for onnxruntime-web: it imports nothing that bundlers follow. */
+export function oneScript(tally, app) {
+  const text = readFileSync(path.join(app, 'node_modules/@gossamer/ort/dist/ort.js'), 'utf8');
+  const ignored = ['@vite-ignore', 'webpackIgnore: true', 'turbopackIgnore: true'].filter((word) => !text.includes(word));
+  const followed = Array.from(text.matchAll(/\b(?:import|from) ?\(? ?["'][^"']*["']/g), ([found]) => found);
+  tally.record('the API of @gossamer/ort is one script', [...followed, ...ignored.map((word) => `its import has no ${word}`)]);
+}
+
 const USE = `
 import {load, openDevice, tensor, type Model, type Output} from '@gossamer/runtime';
 import {load as loadInOnePiece} from '@gossamer/runtime/single';

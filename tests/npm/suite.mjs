@@ -10,7 +10,7 @@ import path from 'node:path';
 import {parseArgs} from 'node:util';
 import {Tally} from '../tally.mjs';
 import {bundlers} from './bundlers.mjs';
-import {contents, declarations} from './contents.mjs';
+import {contents, declarations, oneScript} from './contents.mjs';
 import {dawn} from './dawn.mjs';
 import {forms, formsFolder, lastFloats} from './forms.mjs';
 import {joins} from './joins.mjs';
@@ -31,6 +31,7 @@ try {
   if (!only) {
     contents(tally, app);
     declarations(tally, app);
+    oneScript(tally, app);
     await joins(tally, {app, gossamer});
   }
 

@@ -23,14 +23,14 @@ globalThis.inputsOn = async (device) => {
 };
 </script>`;
 
-/** Serves an application's folder as Vite does. Gives the inputs of a session there, and the paths of compilers and workers that it fetched. */
+/** Serves an application's folder as Vite does. Gives the inputs of a session there, and the paths of the files that it fetched. */
 async function sessionIn(app: string, packaged: string): Promise<{inputs: unknown; fetched: Set<string>}> {
   const server = await startServer();
   const fetched = new Set<string>();
   const page = text(PAGE, 'text/html');
   const files = (root: string): Handler => (rest, request, response) => {
     const path = join(root, rest);
-    if (/\.wasm$|_worker\.js$/.test(rest) && request.method === 'GET') fetched.add(path);
+    if (/\.wasm$|_worker\.js$|sessions\.js$/.test(rest) && request.method === 'GET') fetched.add(path);
     // Vite answers with the application's page where there is no file.
     return (statSync(path, {throwIfNoEntry: false})?.isFile() ? folder(root) : page)(rest, request, response);
   };
@@ -63,7 +63,7 @@ for (const [where, above] of [['in the application', ''], ['in a workspace above
       await build({entryPoints: [join(packaged, 'ort.js')], bundle: true, splitting: true, format: 'esm', sourcemap: true, outdir, logLevel: 'error'});
       const {inputs, fetched} = await sessionIn(app, packaged);
       assert.deepEqual(inputs, ['x']);
-      assert.deepEqual(fetched, new Set(['compiler.wasm', 'compiler_worker.js', 'runtime_worker.js'].map((name) => join(packaged, name))));
+      assert.deepEqual(fetched, new Set(['compiler.wasm', 'compiler_worker.js', 'runtime_worker.js', 'sessions.js'].map((name) => join(packaged, name))));
     } finally {
       rmSync(work, {recursive: true});
     }

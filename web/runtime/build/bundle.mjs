@@ -57,15 +57,17 @@ export const workersAsText = workers('worker-text', async (path) => {
 /** Bundlers make data: URLs of assets below 4 KB, and policies have none of these for workers. */
 const tooLargeToInline = (text) => (text.length > 4096 ? text : `${text}//${' '.repeat(4096 - text.length)}`);
 
-/** Scripts of workers are files beside the bundle, which bundlers of pages see as assets. */
-export const workersAsFiles = workers('worker-file', async (path, {outdir}) => {
+/** Scripts of workers are files beside the bundle. `addressOf`: an expression for one's address. */
+export const workersAt = (addressOf) => workers('worker-file', async (path, {outdir}) => {
   const {text, watchFiles} = await workerScript(path);
   const name = `${/([^/]+)\/src\//.exec(path)[1]}_worker.js`; // runtime_worker.js
   mkdirSync(outdir, {recursive: true});
   writeFileSync(join(outdir, name), tooLargeToInline(text));
-  const address = `new URL('./${name}', import.meta.url)`;
-  return {contents: scriptOf('scriptOfFile', `() => ${address}`), resolveDir: scripts, watchFiles};
+  return {contents: scriptOf('scriptOfFile', `() => ${addressOf(name)}`), resolveDir: scripts, watchFiles};
 });
+
+/** Bundlers of pages see them as assets. */
+export const workersAsFiles = workersAt((name) => `new URL('./${name}', import.meta.url)`);
 
 /** Keeps a part a file of its own, which a run time fetches when it is needed. `to`: its folder, from where the bundle is. */
 const apart = (filter, file) => (to = '.') => ({
@@ -89,7 +91,7 @@ async function tight(text, module, line = LINE) {
     module,
     ecma: 2022,
     compress: {passes: 3, ecma: 2022},
-    format: {max_line_len: line},
+    format: {max_line_len: line, comments: /@vite-ignore|webpackIgnore|turbopackIgnore/},
   });
   return code;
 }
