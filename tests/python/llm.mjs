@@ -30,7 +30,7 @@ export async function llm(tally, python) {
     const {stdout, stderr} = spawnSync(python, ['-P', '-c', SCRIPT, work, JSON.stringify(MESSAGES), `${TOKENS}`], {cwd: work, encoding: 'utf8', timeout: 120_000});
     if (!stdout) return tally.record('gossamer.llm', stderr.slice(-400));
     const {load} = await import(pathToFileURL(bundle).href);
-    const model = await load(work, {target: 'wasm', threads: 1});
+    const model = await load(work, {target: 'wasm', threads: 1, cache: false});
     const {choices: [choice]} = await model.chat.completions.create({messages: MESSAGES, temperature: 0, presence_penalty: 2, frequency_penalty: 1, max_tokens: TOKENS});
     const wanted = JSON.stringify([await model.promptOf({messages: MESSAGES}), choice.message.content, await model.encode(MESSAGES[1].content)]);
     model.dispose();

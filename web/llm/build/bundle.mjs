@@ -1,4 +1,5 @@
 // dist/llm.js with llm_worker.js and compiler.wasm next to it, chunks of the run time and of the compiler's caller, which load() fetches, and declarations.
+import {createHash} from 'node:crypto';
 import {copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {dirname, join, resolve} from 'node:path';
 import {compilerWasm, optimized} from '../../compiler/build/optimize.mjs';
@@ -12,8 +13,12 @@ const LIMIT = 60 * 1024;
 rmSync(dist, {recursive: true, force: true});
 mkdirSync(dist, {recursive: true});
 const linked = join(dirname(compilerWasm), 'models.wasm');
-if (existsSync(linked)) copyFileSync(await optimized(linked), join(dist, 'compiler.wasm'));
+const wasm = join(dist, 'compiler.wasm');
+if (existsSync(linked)) copyFileSync(await optimized(linked), wasm);
 else console.log(`models.wasm is not built yet (make wasm): looked at ${linked}`);
+// What another compiler made is compiled again (src/kept_model.ts).
+const compiler = existsSync(wasm) ? createHash('sha256').update(readFileSync(wasm)).digest('hex').slice(0, 16) : '';
+const {version} = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 const {metafile} = await bundle({
   entryPoints: {llm: join(folder, 'src/index.ts'), llm_worker: join(folder, 'src/worker.ts')},
   format: 'esm',
@@ -21,7 +26,7 @@ const {metafile} = await bundle({
   chunkNames: '[name]-[hash]',
   outdir: dist,
   plugins: [workersAsFiles],
-  define: {NO_TUNER: 'true'},
+  define: {NO_TUNER: 'true', COMPILER: JSON.stringify(compiler), VERSION: JSON.stringify(version)},
   metafile: true,
 });
 await tightenFolder(dist);

@@ -18,6 +18,8 @@ export interface Folder {
   readonly names: readonly string[] | undefined;
   /** Undefined: there is no such file. */
   readonly read: (name: string) => Promise<Bytes | undefined>;
+  /** What changes when the file does, without a look at its content. Undefined: nothing is known of it. */
+  readonly stamp: (name: string) => Promise<string | undefined>;
   /** Where the runtime finds a compiled package. */
   readonly address: string | undefined;
 }
@@ -37,7 +39,14 @@ function inMemory(given: GivenFiles): Folder {
   const top = /^[^/]*\//.exec(entries[0]?.[0] ?? '')?.[0] ?? '';
   const shared = entries.every(([name]) => name.startsWith(top)) ? top : '';
   const files = new Map(entries.map(([name, bytes]) => [name.slice(shared.length), bytes]));
-  return {where: 'the given files', names: [...files.keys()], read: (name) => Promise.resolve(files.get(name)), address: undefined};
+  const stampOf = (file: Bytes | undefined): string | undefined => (typeof File !== 'undefined' && file instanceof File ? `${file.lastModified} ${file.size}` : undefined);
+  return {
+    where: 'the given files',
+    names: [...files.keys()],
+    address: undefined,
+    read: (name) => Promise.resolve(files.get(name)),
+    stamp: (name) => Promise.resolve(stampOf(files.get(name))),
+  };
 }
 
 async function onDisk(path: string, fs: typeof FileSystem): Promise<Folder> {
@@ -58,6 +67,7 @@ async function onDisk(path: string, fs: typeof FileSystem): Promise<Folder> {
         throw problem;
       }
     },
+    stamp: (name) => fs.stat(place(name)).then(({mtimeMs, size}) => `${mtimeMs} ${size}`, () => undefined),
   };
 }
 
@@ -65,18 +75,26 @@ function onServer(address: string, {fetch: get = (url, init) => fetch(url, init)
   const base = typeof location === 'undefined' ? undefined : location.href;
   const [path = '', query] = address.split('?');
   const folder = new URL(path.replace(/\/?$/, '/'), base);
+  const ask = (name: string, init: RequestInit): Promise<Response> => {
+    const url = new URL(encodeURI(name), folder);
+    if (query) url.search = query;
+    return get(url.href, {...requestInit, ...(signal && {signal}), ...init});
+  };
   return {
     where: folder.href,
     names: undefined,
     address: folder.href + (query ? `?${query}` : ''),
     read: async (name) => {
-      const url = new URL(encodeURI(name), folder);
-      if (query) url.search = query;
-      const response = await get(url.href, {...requestInit, ...(signal && {signal})});
+      const response = await ask(name, {});
       // Servers answer for a missing file as they like: a page, 403, 404.
       if ([401, 403, 404, 410].includes(response.status) || /^text\/html/.test(response.headers.get('content-type') ?? '')) return undefined;
-      if (!response.ok) throw new Error(`load(): ${url.href}: the server answered ${response.status} ${response.statusText}`.trim());
+      if (!response.ok) throw new Error(`load(): ${folder.href}${name}: the server answered ${response.status} ${response.statusText}`.trim());
       return new Uint8Array(await response.arrayBuffer());
+    },
+    stamp: async (name) => {
+      const {ok, headers} = await ask(name, {method: 'HEAD'});
+      const mark = headers.get('etag') ?? headers.get('last-modified');
+      return ok && mark ? `${mark} ${headers.get('content-length')}` : undefined;
     },
   };
 }

@@ -1,12 +1,13 @@
 /** What load() takes and gives, on the caller's thread and in a worker alike. */
-import type {DeviceKind, Progress, Report} from '../../runtime/src/index.ts';
+import type {DeviceKind, Report} from '../../runtime/src/index.ts';
 import type {Requests} from '../../runtime/src/source.ts';
 import type {ChatCompletion, ChatCompletionChunk, ChatRequest, Completion, CompletionRequest, RequestOptions} from './api_types.ts';
 import type {WeightType} from './model_files.ts';
 import type {Stream} from './stream.ts';
 
+/** Stages in order: files of the tokenizer, the compiler, then the run time, which downloads a package, builds its kernels and uploads weights. */
 export interface LoadProgress {
-  readonly stage: 'files' | 'compile' | Progress['stage'];
+  readonly stage: 'files' | 'compile' | 'download' | 'kernels' | 'upload';
   readonly done: number;
   readonly total: number;
 }
@@ -31,6 +32,11 @@ export interface LoadOptions extends Requests {
    * It serves one model and ends with it. Default: in pages, unless `fetch` is given.
    */
   readonly worker?: boolean | Worker | undefined;
+  /**
+   * Whether the compiled model is kept for the next load: in Cache Storage ("gossamer-compiled"), in Node.js in a folder of the user's, or in
+   * the one that is named here. It is used while the folder's files have the date and size, or the ETag, that they had. Default: true.
+   */
+  readonly cache?: boolean | string | undefined;
   /** Where compiler.wasm is. Default: next to this script. */
   readonly compilerWasm?: string | URL | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;

@@ -1,5 +1,5 @@
 /** From a folder to a language model that answers, on the caller's thread. */
-import type {DeviceKind, Model, Report} from '../../runtime/src/index.ts';
+import type {DeviceKind, Model, Progress, Report} from '../../runtime/src/index.ts';
 import {signatureOf} from '../../ort/src/signature.ts';
 import type {ChatRequest} from './api_types.ts';
 import {ChatAnswers} from './chat.ts';
@@ -7,6 +7,7 @@ import {TextAnswers} from './completions.ts';
 import {type Config, readConfig} from './config.ts';
 import {Engine, type Texts} from './engine.ts';
 import {bytesOf, type Folder, type GivenFiles, openFolder} from './folder.ts';
+import {KeptModel} from './kept_model.ts';
 import type {ChatCompletions, Completions, LanguageModel, LoadOptions} from './language_model.ts';
 import {isCompiled, type Network, readNetwork} from './model_files.ts';
 import {ChatTemplate} from './template.ts';
@@ -68,12 +69,10 @@ async function targetOf({target}: LoadOptions): Promise<DeviceKind> {
   return target ?? ((await gpu?.requestAdapter().catch(() => null)) ? 'webgpu' : 'wasm');
 }
 
-async function compiled({model, externalData}: Network, options: LoadOptions): Promise<{files: Map<string, Uint8Array>; target: DeviceKind}> {
-  const {signal, onProgress, compilerWasm} = options;
-  const target = await targetOf(options);
+async function compiled({model, externalData}: Network, target: DeviceKind, {signal, onProgress, compilerWasm}: LoadOptions): Promise<Map<string, Uint8Array>> {
   const {compile} = await import('../../compiler/src/index.ts');
   const batch = signatureOf(model)?.inputs.find(({name}) => name === 'input_ids')?.shape?.[0];
-  const files = await compile(model, {
+  return compile(model, {
     target,
     externalData,
     generate: true,
@@ -84,13 +83,13 @@ async function compiled({model, externalData}: Network, options: LoadOptions): P
     ...(signal && {signal}),
     ...(onProgress && {onProgress: ({fraction}) => onProgress({stage: 'compile', done: fraction, total: 1})}),
   });
-  return {files, target};
 }
 
 async function openModel(folder: Folder, config: Config, options: LoadOptions): Promise<Model> {
   const {target, threads, onProgress, signal, fetch, requestInit, contextLength} = options;
   const {load} = await import('../../runtime/src/index.ts');
-  const common = {state: true as const, stateRows: contextLength, threads, onProgress, signal, fetch, requestInit};
+  const told = onProgress && (({stage, done, total}: Progress): void => onProgress({stage: stage === 'compile' ? 'kernels' : stage, done, total}));
+  const common = {state: true as const, stateRows: contextLength, threads, onProgress: told, signal, fetch, requestInit};
   if (await isCompiled(folder)) {
     const inMemory = async (): Promise<Map<string, Uint8Array>> => {
       const files = (folder.names ?? []).map(async (name) => [name, await bytesOf((await folder.read(name)) as Uint8Array)] as const);
@@ -98,7 +97,20 @@ async function openModel(folder: Folder, config: Config, options: LoadOptions): 
     };
     return load(folder.address ?? (await inMemory()), {...common, device: target});
   }
-  const {files, target: device} = await compiled(await readNetwork(folder, options.file, options.dtype, config.onnxFile), options);
+  const device = await targetOf(options);
+  const kept = await KeptModel.open(folder, device, options);
+  const found = await kept?.get();
+  if (found) {
+    try {
+      return await load(found, {...common, device});
+    } catch (problem) {
+      if ((problem as {code?: string}).code !== 'damaged') throw problem;
+      await kept?.forget();
+    }
+  }
+  const network = await readNetwork(folder, options.file, options.dtype, config.onnxFile);
+  const files = await compiled(network, device, options);
+  await kept?.put(files, network.sources);
   return load(files, {...common, device});
 }
 

@@ -7,7 +7,8 @@ const SUFFIXES = {q4f16: '_q4f16', q4: '_q4', q8: '_quantized', int8: '_int8', u
 export type WeightType = keyof typeof SUFFIXES;
 
 export interface Network {
-  readonly name: string;
+  /** Its files in the folder: the ONNX file, and those of weights. */
+  readonly sources: readonly string[];
   readonly model: Uint8Array;
   readonly externalData: ReadonlyMap<string, Bytes>;
 }
@@ -35,13 +36,14 @@ export async function readNetwork(folder: Folder, file: string | undefined, dtyp
     const found = await folder.read(path);
     if (!found) continue;
     const model = await bytesOf(found);
-    const base = path.replace(/[^/]*$/, '');
-    const weights = weightFiles(model).map(async (name) => {
-      const bytes = await folder.read(base + name.replace(/^\.\//, ''));
+    const place = (name: string): string => path.replace(/[^/]*$/, '') + name.replace(/^\.\//, '');
+    const names = weightFiles(model);
+    const weights = names.map(async (name) => {
+      const bytes = await folder.read(place(name));
       if (bytes) return [name, bytes] as const;
-      throw new Error(`load(): ${path} of ${folder.where} keeps weights in ${base + name}, which is missing`);
+      throw new Error(`load(): ${path} of ${folder.where} keeps weights in ${place(name)}, which is missing`);
     });
-    return {name: path, model, externalData: new Map(await Promise.all(weights))};
+    return {sources: [path, ...names.map(place)], model, externalData: new Map(await Promise.all(weights))};
   }
   const has = folder.names?.filter((name) => name.endsWith('.onnx')) ?? [];
   throw new Error(`load(): ${folder.where} has none of ${paths.join(', ')}${has.length > 0 ? `; it has ${has.join(', ')}: name one in \`file\`` : ''}`);

@@ -1,6 +1,6 @@
 /** A model of random weights, compiled for wasm in Node. */
 import assert from 'node:assert/strict';
-import {existsSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {test} from 'node:test';
@@ -111,6 +111,36 @@ test('files in memory, a compiled package, weights in another file', {skip}, () 
     assert.equal((await genai.completions.create(greedy)).choices[0]?.text, wanted);
     const lacking = Object.fromEntries(Object.entries(genaiModel()).filter(([name]) => name !== 'logits.q.data'));
     await assert.rejects(load(lacking, options), {message: /decoder\.onnx of the given files keeps weights in logits\.q\.data, which is missing/});
+  }));
+
+test('a compiled model is kept while its files stay as they are', {skip}, () =>
+  withFolder(async (folder) => {
+    const cache = join(folder, 'kept');
+    const loaded = async (more: LoadOptions = {}): Promise<readonly [boolean, string | undefined]> => {
+      let compiled = false;
+      using llm = await load(folder, {...options, cache, ...more, onProgress: ({stage}) => (compiled ||= stage === 'compile')});
+      return [compiled, (await llm.completions.create({prompt: 'hello', temperature: 0, max_tokens: 8})).choices[0]?.text];
+    };
+    const [first, text] = await loaded();
+    assert.equal(first, true);
+    assert.deepEqual(await loaded(), [false, text]);
+    assert.deepEqual(await loaded({file: 'onnx/model.onnx'}), [true, text]);
+    assert.deepEqual(await loaded({cache: false}), [true, text]);
+    const model = join(folder, 'onnx/model.onnx');
+    utimesSync(model, 5, 5);
+    assert.deepEqual(await loaded(), [true, text]);
+    assert.deepEqual(await loaded(), [false, text]);
+    // What was damaged there is compiled again.
+    for (const name of readdirSync(cache)) {
+      const bytes = readFileSync(join(cache, name));
+      bytes.fill(0, bytes.length - 4096);
+      writeFileSync(join(cache, name), bytes);
+    }
+    assert.deepEqual(await loaded(), [true, text]);
+    assert.deepEqual(await loaded(), [false, text]);
+    rmSync(model);
+    await assert.rejects(loaded(), {message: /has none of/});
+    await assert.rejects(loaded({cache: join(folder, 'config.json')}), {message: /^cache: the folder .* cannot be made: .*Name another one, or set it to false/});
   }));
 
 test('a folder that lacks something says what', {skip}, () =>

@@ -3,6 +3,7 @@ import type {DeviceKind} from '../../runtime/src/index.ts';
 import type {CompileOptions} from '../../compiler/src/index.ts';
 import {hashOf} from '../../compiler/src/kept.ts';
 import {prepareCompiler, withCompiler} from './compilers.ts';
+import {env} from './env.ts';
 import {type Files, openKept} from './kept_files.ts';
 
 /** Of compiler.wasm, by the build. */
@@ -68,7 +69,7 @@ async function compile({model, external, target, adapters, dims, state, known: {
 /** Fetches the compiler while the model is read and a device opened, where no compiled model is kept. */
 export async function prepare(): Promise<void> {
   try {
-    if ((await (await openKept())?.isEmpty()) ?? true) prepareCompiler();
+    if ((await (await openKept(env.gossamer.cache, 'env.gossamer.cache'))?.isEmpty()) ?? true) prepareCompiler();
   } catch {
     // packageOf() says what is wrong.
   }
@@ -78,7 +79,7 @@ export async function prepare(): Promise<void> {
 const underWay = new Map<string, Promise<Files>>();
 
 async function compiledOrKept(wanted: Wanted, key: string): Promise<Files> {
-  const kept = await openKept();
+  const kept = await openKept(env.gossamer.cache, 'env.gossamer.cache');
   const found = await kept?.get(key);
   if (found) return found;
   const files = await compile(wanted);
@@ -98,5 +99,5 @@ export async function packageOf(wanted: Wanted): Promise<Files> {
 /** It did not load: made again the next time. */
 export async function forget(wanted: Wanted): Promise<void> {
   const key = await keyOf(wanted);
-  if (key !== undefined) await (await openKept())?.delete(key);
+  if (key !== undefined) await (await openKept(env.gossamer.cache, 'env.gossamer.cache'))?.delete(key);
 }

@@ -51,7 +51,7 @@ async function writeEntry(file: FileSystem.FileHandle, files: Files): Promise<vo
 }
 
 /** The folder `given`, or one of the user's own. Undefined where that cannot be made; rejects for a `given` one. */
-export async function openFolder(given: string | undefined): Promise<KeptFiles | undefined> {
+export async function openFolder(given: string | undefined, setting: string): Promise<KeptFiles | undefined> {
   const [fs, os, path] = [builtin<typeof FileSystem>('node:fs/promises'), builtin<typeof Os>('node:os'), builtin<typeof Path>('node:path')];
   if (!fs || !os || !path) return undefined;
   const folder = given ?? standardFolder(os, path);
@@ -59,7 +59,7 @@ export async function openFolder(given: string | undefined): Promise<KeptFiles |
     await fs.mkdir(folder, {recursive: true});
   } catch (problem) {
     if (given === undefined) return undefined;
-    throw new Error(`env.gossamer.cache: the folder ${folder} cannot be made: ${messageOf(problem)}. Name another one, or set it to false`, {cause: problem});
+    throw new Error(`${setting}: the folder ${folder} cannot be made: ${messageOf(problem)}. Name another one, or set it to false`, {cause: problem});
   }
   const fileOf = (key: string): string => path.join(folder, `${key}.package`);
 

@@ -1,7 +1,6 @@
 /** Compiled models by their keys: in Cache Storage, or in a folder where there is a file system. */
 import {addressOf, openCache} from '../../compiler/src/kept.ts';
 import {builtin} from './builtin.ts';
-import {env} from './env.ts';
 
 export type Files = Map<string, Uint8Array>;
 
@@ -70,11 +69,10 @@ const inStorage = (cache: Cache): KeptFiles => ({
   delete: (key) => cache.delete(addressOf(key)),
 });
 
-/** By env.gossamer.cache. Undefined where nothing is to be kept, or can be. Rejects where a folder is named that cannot be written. */
-export async function openKept(): Promise<KeptFiles | undefined> {
-  const {cache} = env.gossamer;
+/** `cache`: whether, or a folder; `setting`: what callers know it as. Undefined where nothing is to be kept, or can be. Rejects where a folder is named that cannot be written. */
+export async function openKept(cache: boolean | string, setting: string): Promise<KeptFiles | undefined> {
   if (!cache) return undefined;
   const storage = typeof cache === 'string' ? undefined : await openCache(CACHE);
   if (storage) return inStorage(storage);
-  return builtin('node:fs/promises') ? (await import('./folder.ts')).openFolder(typeof cache === 'string' ? cache : undefined) : undefined;
+  return builtin('node:fs/promises') ? (await import('./folder.ts')).openFolder(typeof cache === 'string' ? cache : undefined, setting) : undefined;
 }
