@@ -5,6 +5,7 @@ import {copyFileSync, existsSync, mkdtempSync, rmSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {writeTinyModel} from '../llm/tiny_model.mjs';
 import {install, pack} from '../npm/packed.mjs';
 import {Tally} from '../tally.mjs';
 
@@ -31,8 +32,9 @@ else {
 const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-runtimes-'));
 const app = path.join(work, 'app');
 if (!/built/.test(reason ?? '')) {
-  install(pack(['runtime', 'compiler', 'tensor'], path.join(work, 'packed')), app);
+  install(pack(['runtime', 'compiler', 'tensor', 'llm'], path.join(work, 'packed')), app);
   copyFileSync(path.join(root, 'tests/runtimes/use.mjs'), path.join(app, 'use.mjs'));
+  writeTinyModel(path.join(app, 'tiny'));
 }
 
 for (const [name, {program, before}] of Object.entries(RUNTIMES)) {

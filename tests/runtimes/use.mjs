@@ -1,6 +1,7 @@
-// What a user of any runtime does: a net learns, a model that it becomes is compiled, loaded and run, on wasm.
+// What a user of any runtime does: a net learns, a model that it becomes is compiled, loaded and run, and a language model answers, on wasm.
 import {exportOnnx, manualSeed, nn, OnnxModel, optim, Tensor} from '@gossamer/tensor';
 import {compile} from '@gossamer/compiler';
+import {load as loadLanguageModel} from '@gossamer/llm';
 import {load, tensor} from '@gossamer/runtime';
 
 const check = (right, what) => {
@@ -31,6 +32,14 @@ const model = await load(await compile(onnx, {target: 'wasm'}), {device: 'wasm'}
 const outputs = await model.run({x: tensor(await x.data(), [32, 1])});
 check(near(await outputs.y.data()), 'the package gives other numbers than the module');
 model.dispose();
+
+const llm = await loadLanguageModel('tiny', {target: 'wasm', cache: false});
+const request = {messages: [{role: 'user', content: 'hello'}], temperature: 0, max_tokens: 8};
+const {choices: [{message}]} = await llm.chat.completions.create(request);
+let streamed = '';
+for await (const {choices: [choice]} of await llm.chat.completions.create({...request, stream: true})) streamed += choice.delta.content ?? '';
+check(message.content.length > 0 && streamed === message.content, `a stream says ${streamed}, not ${message.content}`);
+llm.dispose();
 console.log('all right');
 // Workers of wasm would keep some runtimes open.
 (globalThis.process?.exit ?? globalThis.Deno?.exit)?.(0);
