@@ -1,5 +1,6 @@
 /** Gradients as functions. */
 import type {Origin} from './core.ts';
+import {optionsOf} from './options.ts';
 import {wrong} from './shape.ts';
 import {Tensor} from './tensor.ts';
 
@@ -13,7 +14,8 @@ export interface GradOptions {
 /** The gradients of y (summed up with `seed`) with respect to tensors that it was computed from, which need not be leaves. */
 export function grad(y: Tensor, xs: Tensor, options?: GradOptions): Tensor;
 export function grad(y: Tensor, xs: readonly Tensor[], options?: GradOptions): Tensor[];
-export function grad(y: Tensor, xs: Tensor | readonly Tensor[], {seed, createGraph}: GradOptions = {}): Tensor | Tensor[] {
+export function grad(y: Tensor, xs: Tensor | readonly Tensor[], options?: GradOptions): Tensor | Tensor[] {
+  const {seed, createGraph} = optionsOf('grad', {seed: undefined as Tensor | undefined, createGraph: false}, [options]);
   if (!y.origin) throw wrong('grad: nothing that y was computed from requires a gradient');
   const list = xs instanceof Tensor ? [xs] : xs;
   const places = list.map((x): Origin => {

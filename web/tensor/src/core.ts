@@ -5,6 +5,7 @@ import {watch} from './anomaly.ts';
 import {category, codeOf, type DType, type DTypeName, dtypeOf, isFloat} from './dtype.ts';
 import {engineOf} from './engine.ts';
 import {ask, awaits, decided, flushOlder, replace, type Variable} from './execution.ts';
+import {optionsOf} from './options.ts';
 import {type Attributes, type Device, getRecorder, recordError, recordNode, type Recorded, type Stored, Value} from './recording.ts';
 import {inferShape, shapeOf, wrong} from './shape.ts';
 import {copyOf} from './spare.ts';
@@ -19,6 +20,10 @@ export interface TensorOptions {
   /** backward() computes the gradient with respect to it. */
   readonly requiresGrad?: boolean | undefined;
 }
+
+const NEW = {
+  shape: undefined as readonly number[] | undefined, dtype: undefined as DTypeName | undefined, device: 'cpu' as Device, requiresGrad: false,
+};
 
 export type Nested = number | bigint | boolean | readonly Nested[];
 export type Data = Nested | Exclude<TensorData, never> | ArrayLike<number> | ArrayLike<bigint> | ArrayLike<boolean>;
@@ -215,7 +220,7 @@ export class Core implements Variable {
       this.#value = data;
       this.#origin = options as Origin | undefined;
     } else {
-      const {shape, dtype, device = 'cpu', requiresGrad} = (options ?? {}) as TensorOptions;
+      const {shape, dtype, device, requiresGrad} = optionsOf('Tensor', NEW, [options]);
       const given = elements(data, dtype === undefined ? undefined : dtypeOf(dtype));
       const size = given.data.length;
       const extents = shape ? inferShape(shape, size, 'Tensor') : given.shape;

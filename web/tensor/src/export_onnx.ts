@@ -4,6 +4,7 @@ import {Core, noGrad} from './core.ts';
 import {synchronize} from './execution.ts';
 import type {Module} from './nn/module.ts';
 import {getRecorder, Value} from './recording.ts';
+import {optionsOf} from './options.ts';
 import {wrong} from './shape.ts';
 import {Tensor} from './tensor.ts';
 
@@ -13,8 +14,11 @@ export interface ExportOptions {
   readonly outputs?: readonly string[] | undefined;
 }
 
+const NO_NAMES = undefined as readonly string[] | undefined;
+
 /** As exportOnnx() of onnx_model.ts. */
-export async function exportOnnx(module: Module, inputs: readonly Tensor[], options: ExportOptions): Promise<Uint8Array> {
+export async function exportOnnx(module: Module, inputs: readonly Tensor[], given: ExportOptions): Promise<Uint8Array> {
+  const options = optionsOf('exportOnnx', {name: 'module', inputs: NO_NAMES, outputs: NO_NAMES}, [given]);
   // Parameters that are still to be computed would be exported as how they are.
   await synchronize();
   const recorder = getRecorder();
@@ -34,7 +38,7 @@ export async function exportOnnx(module: Module, inputs: readonly Tensor[], opti
       return tensor && encode(await tensor.data(), tensor.dtype);
     }));
     return recorder.model(program, {
-      name: options.name ?? 'module',
+      name: options.name,
       inputs: feeds.map((id) => names.get(id) ?? held.get(id)?.[0] ?? ''),
       outputs: outputs.map((_, at) => options.outputs?.[at] ?? `y${at}`),
       weights,

@@ -6,6 +6,7 @@ import type {ExportOptions} from './export_onnx.ts';
 import {BufferTensor, Module, Parameter} from './nn/module.ts';
 import {type OnnxNode, nodesOf} from './onnx_nodes.ts';
 import {getRecorder, recordError, type Recorded, type Value} from './recording.ts';
+import {optionsOf} from './options.ts';
 import {wrong} from './shape.ts';
 import {Tensor} from './tensor.ts';
 
@@ -91,8 +92,10 @@ export class OnnxModel extends Module {
   readonly #adapters = new Map<string, Adapter>();
 
   /** Throws 'input' for what is no model of tensors of numbers. */
-  constructor(onnx: ArrayBuffer | Uint8Array, {precision = 32, mode = 'inference', device = 'cpu'}: OnnxModelOptions = {}) {
+  constructor(onnx: ArrayBuffer | Uint8Array, options?: OnnxModelOptions) {
     super();
+    const known = {precision: 32, mode: 'inference', device: 'cpu' as Tensor['device']};
+    const {precision, mode, device} = optionsOf('OnnxModel', known, [options]);
     this.#bytes = new Uint8Array(onnx instanceof Uint8Array ? onnx : new Uint8Array(onnx));
     let handle: Imported['handle'];
     try {
@@ -165,7 +168,9 @@ export class OnnxModel extends Module {
   /**
    * Adds to matrices changes of low rank, which alone are learnt: everything else is frozen. Returns the new parameters.
    */
-  lora({rank = 4, alpha = rank, which = () => true}: LoraOptions = {}): Parameter[] {
+  lora(options?: LoraOptions): Parameter[] {
+    const known = {rank: 4, alpha: undefined as number | undefined, which: (() => true) as (name: string) => boolean};
+    const {rank, alpha = rank, which} = optionsOf('lora', known, [options]);
     this.freeze();
     for (const {name, tensor} of this.#imported.leaves) {
       if (!(tensor instanceof Parameter) || tensor.ndim !== 2 || !which(name) || this.#adapters.has(name)) continue;

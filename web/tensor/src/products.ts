@@ -2,6 +2,7 @@
 import type {Core} from './core.ts';
 import {shapeText} from '../../runtime/src/types.ts';
 import {Layout} from './layout.ts';
+import {type Given, optionsOf} from './options.ts';
 import {type Attributes, constant, Floats, integers, recordNode, type Recorded} from './recording.ts';
 import {type Shape, wrong} from './shape.ts';
 
@@ -29,9 +30,19 @@ export interface PoolOptions extends WindowOptions {
 export interface ResizeOptions {
   readonly size?: PerAxis | undefined;
   readonly scale?: PerAxis | undefined;
+  /** PyTorch's name of `scale`. */
+  readonly scaleFactor?: PerAxis | undefined;
   readonly mode?: 'nearest' | 'nearest-exact' | 'linear' | 'bilinear' | 'trilinear' | 'bicubic' | 'area' | undefined;
   readonly alignCorners?: boolean | undefined;
 }
+
+/** PyTorch's order of the options of convolutions, and their defaults. */
+export const CONV = {stride: 1 as PerAxis, padding: 0 as PerAxis, dilation: 1 as PerAxis, groups: 1};
+export type ConvPlaces = [stride?: PerAxis, padding?: PerAxis, dilation?: PerAxis, groups?: number];
+export type PoolPlaces = [stride?: PerAxis, padding?: PerAxis, dilation?: PerAxis, ceilMode?: boolean];
+export type AvgPoolOptions = PoolOptions & {readonly countIncludePad?: boolean};
+export type AvgPoolPlaces = [stride?: PerAxis, padding?: PerAxis, ceilMode?: boolean, countIncludePad?: boolean];
+export type ResizePlaces = [size?: PerAxis, scale?: PerAxis, mode?: ResizeOptions['mode'], alignCorners?: boolean];
 
 const LINEAR: Attributes = {mode: 'linear'};
 /** Of PyTorch's modes, ONNX's attributes of Resize. */
@@ -43,6 +54,9 @@ const RESIZE_MODES: Readonly<Record<string, Attributes>> = {
   trilinear: LINEAR,
   bicubic: {mode: 'cubic', cubic_coeff_a: new Floats(-0.75)},
 };
+
+/** An option without a default. */
+const UNSET = undefined as PerAxis | undefined;
 
 const spread = (given: PerAxis | undefined, rank: number, otherwise: number): number[] =>
   given === undefined || typeof given === 'number' ? new Array<number>(rank).fill(given ?? otherwise) : [...given];
@@ -109,8 +123,9 @@ export class Products extends Layout {
   }
 
   /** PyTorch's conv1d, conv2d and conv3d. */
-  convolve(kernel: this, bias?: this | null, {stride, padding, dilation, groups}: ConvOptions = {}): this {
+  convolve(kernel: this, bias?: this | null, ...given: Given<ConvOptions, ConvPlaces>): this {
     const rank = kernel.ndim - 2;
+    const {stride, padding, dilation, groups} = optionsOf(`conv${rank}d`, CONV, given);
     const ends = spread(padding, rank, 0);
     return this.conv(kernel, bias, spread(dilation, rank, 1), groups, [...ends, ...ends], spread(stride, rank, 1));
   }
@@ -125,11 +140,15 @@ export class Products extends Layout {
   }
 
   /** The largest element of each window of the plane. */
-  maxPool(window: PerAxis, options: PoolOptions = {}): this { return pool(this, 'MaxPool', window, options); }
+  maxPool(window: PerAxis, ...given: Given<PoolOptions, PoolPlaces>): this {
+    return pool(this, 'MaxPool', window, optionsOf('maxPool', {stride: UNSET, padding: 0, dilation: 1, ceilMode: false}, given));
+  }
 
   /** The mean of each window of the plane; padding counts as zeros unless told otherwise. */
-  avgPool(window: PerAxis, options: PoolOptions & {readonly countIncludePad?: boolean} = {}): this {
-    return pool(this, 'AveragePool', window, options, {count_include_pad: Number(options.countIncludePad ?? true)});
+  avgPool(window: PerAxis, ...given: Given<AvgPoolOptions, AvgPoolPlaces>): this {
+    const known = {stride: UNSET, padding: 0 as PerAxis, ceilMode: false, countIncludePad: true, dilation: 1 as PerAxis};
+    const options = optionsOf('avgPool', known, given);
+    return pool(this, 'AveragePool', window, options, {count_include_pad: Number(options.countIncludePad)});
   }
 
   /** TensorJS's averagePool: `pads` are begins, then ends. */
@@ -167,7 +186,9 @@ export class Products extends Layout {
   }
 
   /** The plane at another size, or by a factor, which places elements then even where the size is rounded. */
-  interpolate({size, scale, mode = 'nearest', alignCorners}: ResizeOptions): this {
+  interpolate(...given: Given<ResizeOptions, ResizePlaces>): this {
+    const known = {size: UNSET, scale: UNSET, mode: 'nearest', alignCorners: false};
+    const {size, scale, mode, alignCorners} = optionsOf('interpolate', known, given, {scaleFactor: 'scale'});
     const rank = this.ndim - 2;
     const attributes = RESIZE_MODES[mode];
     if (!attributes && mode !== 'area') throw wrong(`interpolate: mode '${mode}'; it must be ${Object.keys(RESIZE_MODES).join(', ')} or area`);

@@ -5,6 +5,7 @@ import {type DType, type DTypeName, dtypeOf} from './dtype.ts';
 import type {Scalar} from './elementwise.ts';
 import {engineOf} from './engine.ts';
 import {type Picture, pixels, sizeOf, snapshotOf} from './picture.ts';
+import {optionsOf} from './options.ts';
 import {Products} from './products.ts';
 import {normal, permutation, uniform} from './random.ts';
 import type {Device} from './recording.ts';
@@ -16,6 +17,8 @@ export interface MakeOptions {
   readonly device?: Device | undefined;
   readonly requiresGrad?: boolean | undefined;
 }
+
+const MAKE = {dtype: undefined as DTypeName | undefined, device: 'cpu' as Device, requiresGrad: false};
 
 /** Throws 'input' for an index that is not in the shape. */
 function placeIn(shape: Shape, index: Shape): number {
@@ -30,7 +33,8 @@ function placeIn(shape: Shape, index: Shape): number {
  * gives a parameter other ones.
  */
 export class Tensor extends Products {
-  static #from(shape: Shape, data: TensorData, dtype: DType, {device = 'cpu', requiresGrad}: MakeOptions): Tensor {
+  static #from(shape: Shape, data: TensorData, dtype: DType, options: MakeOptions): Tensor {
+    const {device, requiresGrad} = optionsOf('Tensor', MAKE, [options]);
     const made = new Tensor(uploaded(dtype, shape, data, device));
     if (requiresGrad) made.requiresGrad = true;
     return made;
@@ -238,8 +242,8 @@ export class Variable extends Tensor {
     super(value.value.hold());
     if (!noGrad) this.requiresGrad = true;
   }
-  static create(shape: Shape, values: ArrayLike<number>, options: MakeOptions & {readonly noGrad?: boolean} = {}): Variable {
-    return new Variable(new Tensor(values, {...options, shape}), options);
+  static create(shape: Shape, values: ArrayLike<number>, {noGrad = false, ...options}: MakeOptions & {readonly noGrad?: boolean} = {}): Variable {
+    return new Variable(new Tensor(values, {...options, shape}), {noGrad});
   }
 }
 

@@ -1,5 +1,6 @@
 /** Attention and transformers (PyTorch's MultiheadAttention and TransformerEncoderLayer). */
 import {shapeText} from '../../../runtime/src/types.ts';
+import {type Given, optionsOf} from '../options.ts';
 import {wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
 import * as F from './functional.ts';
@@ -22,6 +23,8 @@ export interface MaskOptions {
   readonly causal?: boolean | undefined;
 }
 
+const NO_MASKS = {attnMask: undefined as Tensor | undefined, keyPaddingMask: undefined as Tensor | undefined, causal: false};
+
 export class MultiheadAttention extends Module {
   readonly inProjWeight: Parameter;
   readonly inProjBias: Parameter | null;
@@ -31,8 +34,9 @@ export class MultiheadAttention extends Module {
   readonly dropout: number;
   readonly batchFirst: boolean;
 
-  constructor(size: number, heads: number, {dropout = 0, bias = true, batchFirst = false}: AttentionLayerOptions = {}) {
+  constructor(size: number, heads: number, ...given: Given<AttentionLayerOptions, [dropout?: number, bias?: boolean]>) {
     super();
+    const {dropout, bias, batchFirst} = optionsOf('MultiheadAttention', {dropout: 0, bias: true, batchFirst: false}, given);
     if (size % heads) throw wrong(`MultiheadAttention: ${heads} heads do not divide a size of ${size}`);
     this.inProjWeight = new Parameter(Tensor.zeros([3 * size, size]));
     init.xavierUniform(this.inProjWeight);
@@ -46,7 +50,8 @@ export class MultiheadAttention extends Module {
   }
 
   /** The attended values, and the weights of the heads' mean where asked: [batch, targets, sources]. */
-  forward(query: Tensor, key: Tensor, value: Tensor, options: MaskOptions & {readonly needWeights?: boolean} = {}): [Tensor, Tensor | null] {
+  forward(query: Tensor, key: Tensor, value: Tensor, ...given: Given<MaskOptions & {readonly needWeights?: boolean; readonly isCausal?: boolean}>): [Tensor, Tensor | null] {
+    const options = optionsOf('MultiheadAttention.forward', {...NO_MASKS, needWeights: false}, given, {isCausal: 'causal'});
     const inputs = [query, key, value].map((each) => {
       if (each.ndim !== 3 || each.shape[2] !== this.size) {
         throw wrong(`MultiheadAttention: it takes three axes, the last of ${this.size}, not ${shapeText(each.shape)}`);
@@ -101,9 +106,13 @@ export class TransformerEncoderLayer extends Module {
   readonly activation: 'relu' | 'gelu';
   readonly normFirst: boolean;
 
-  constructor(size: number, heads: number, options: EncoderLayerOptions = {}) {
+  constructor(
+    size: number, heads: number,
+    ...given: Given<EncoderLayerOptions, [dimFeedforward?: number, dropout?: number, activation?: 'relu' | 'gelu', layerNormEps?: number, batchFirst?: boolean, normFirst?: boolean]>
+  ) {
     super();
-    const {dimFeedforward = 2048, dropout = 0.1, activation = 'relu', layerNormEps = 1e-5, batchFirst, normFirst = false} = options;
+    const known = {dimFeedforward: 2048, dropout: 0.1, activation: 'relu' as 'relu' | 'gelu', layerNormEps: 1e-5, batchFirst: false, normFirst: false};
+    const {dimFeedforward, dropout, activation, layerNormEps, batchFirst, normFirst} = optionsOf('TransformerEncoderLayer', known, given);
     this.selfAttn = new MultiheadAttention(size, heads, {dropout, batchFirst});
     this.linear1 = new Linear(size, dimFeedforward);
     this.linear2 = new Linear(dimFeedforward, size);

@@ -2,7 +2,8 @@
 import {codeOf} from '../dtype.ts';
 import {constant, recordNode, type Recorded} from '../recording.ts';
 import {words} from '../random.ts';
-import type {ConvOptions, PerAxis, PoolOptions, ResizeOptions} from '../products.ts';
+import {type Given, optionsOf} from '../options.ts';
+import type {AvgPoolOptions, AvgPoolPlaces, ConvOptions, ConvPlaces, PerAxis, PoolOptions, PoolPlaces, ResizeOptions, ResizePlaces} from '../products.ts';
 import type {PadMode} from '../layout.ts';
 import {broadcastShapes, getSize, type Shape, wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
@@ -35,15 +36,17 @@ export function prelu(x: Tensor, slope: Tensor): Tensor {
 
 export const linear = (x: Tensor, weight: Tensor, bias?: Tensor | null): Tensor => x.linear(weight, bias);
 
+type ConvGiven = Given<ConvOptions, ConvPlaces>;
+
 /** x of [n, channels, ...plane] or without n; weight of [out, channels / groups, ...window]. */
-function conv(rank: number, x: Tensor, weight: Tensor, bias?: Tensor | null, options: ConvOptions = {}): Tensor {
+function conv(rank: number, x: Tensor, weight: Tensor, bias: Tensor | null | undefined, given: ConvGiven): Tensor {
   if (weight.ndim !== rank + 2) throw wrong(`conv${rank}d: a weight of ${weight.ndim} axes`);
-  if (x.ndim === rank + 1) return x.unsqueeze(0).convolve(weight, bias, options).squeeze(0);
-  return x.convolve(weight, bias, options);
+  if (x.ndim === rank + 1) return x.unsqueeze(0).convolve(weight, bias, ...given).squeeze(0);
+  return x.convolve(weight, bias, ...given);
 }
-export const conv1d = (x: Tensor, weight: Tensor, bias?: Tensor | null, options?: ConvOptions): Tensor => conv(1, x, weight, bias, options);
-export const conv2d = (x: Tensor, weight: Tensor, bias?: Tensor | null, options?: ConvOptions): Tensor => conv(2, x, weight, bias, options);
-export const conv3d = (x: Tensor, weight: Tensor, bias?: Tensor | null, options?: ConvOptions): Tensor => conv(3, x, weight, bias, options);
+export const conv1d = (x: Tensor, weight: Tensor, bias?: Tensor | null, ...given: ConvGiven): Tensor => conv(1, x, weight, bias, given);
+export const conv2d = (x: Tensor, weight: Tensor, bias?: Tensor | null, ...given: ConvGiven): Tensor => conv(2, x, weight, bias, given);
+export const conv3d = (x: Tensor, weight: Tensor, bias?: Tensor | null, ...given: ConvGiven): Tensor => conv(3, x, weight, bias, given);
 
 export interface ConvTransposeOptions extends ConvOptions {
   readonly outputPadding?: PerAxis | undefined;
@@ -51,29 +54,32 @@ export interface ConvTransposeOptions extends ConvOptions {
 const list = (given: PerAxis | undefined, rank: number, otherwise: number): number[] =>
   given === undefined || typeof given === 'number' ? new Array<number>(rank).fill(given ?? otherwise) : [...given];
 
-export function convTranspose2d(x: Tensor, weight: Tensor, bias?: Tensor | null, options: ConvTransposeOptions = {}): Tensor {
-  const {stride, padding, dilation, groups, outputPadding} = options;
+export function convTranspose2d(
+  x: Tensor, weight: Tensor, bias?: Tensor | null,
+  ...given: Given<ConvTransposeOptions, [stride?: PerAxis, padding?: PerAxis, outputPadding?: PerAxis, groups?: number, dilation?: PerAxis]>
+): Tensor {
+  const known = {stride: 1 as PerAxis, padding: 0 as PerAxis, outputPadding: 0 as PerAxis, groups: 1, dilation: 1 as PerAxis};
+  const {stride, padding, dilation, groups, outputPadding} = optionsOf('convTranspose2d', known, given);
   const ends = list(padding, 2, 0);
   return x.convTranspose(weight, bias, list(dilation, 2, 1), groups, [...ends, ...ends], list(stride, 2, 1), list(outputPadding, 2, 0));
 }
 
 /** A pool of [n, channels, ...plane] or without n, with a plane of `rank` axes. */
-const pool = <Given extends unknown[]>(name: string, rank: number, of: (x: Tensor, ...given: Given) => Tensor) => (x: Tensor, ...given: Given): Tensor => {
+const pool = <Options extends unknown[]>(name: string, rank: number, of: (x: Tensor, ...given: Options) => Tensor) => (x: Tensor, ...given: Options): Tensor => {
   const more = x.ndim - rank;
   if (more === 1) return of(x.unsqueeze(0), ...given).squeeze(0);
   if (more !== 2) throw wrong(`${name}: a tensor of ${x.ndim} axes; ${rank + 1} or ${rank + 2} are expected`);
   return of(x, ...given);
 };
-type AvgPoolOptions = PoolOptions & {readonly countIncludePad?: boolean};
-const largest = (x: Tensor, window: PerAxis, options?: PoolOptions): Tensor => x.maxPool(window, options);
-const average = (x: Tensor, window: PerAxis, options?: AvgPoolOptions): Tensor => x.avgPool(window, options);
+const largest = (x: Tensor, window: PerAxis, ...given: Given<PoolOptions, PoolPlaces>): Tensor => x.maxPool(window, ...given);
+const average = (x: Tensor, window: PerAxis, ...given: Given<AvgPoolOptions, AvgPoolPlaces>): Tensor => x.avgPool(window, ...given);
 export const maxPool1d = pool('maxPool1d', 1, largest);
 export const maxPool2d = pool('maxPool2d', 2, largest);
 export const avgPool1d = pool('avgPool1d', 1, average);
 export const avgPool2d = pool('avgPool2d', 2, average);
 export const adaptiveAvgPool2d = pool('adaptiveAvgPool2d', 2, (x, size: PerAxis) => x.adaptivePool(size));
 export const adaptiveMaxPool2d = pool('adaptiveMaxPool2d', 2, (x, size: PerAxis) => x.adaptivePool(size, 'max'));
-export const interpolate = (x: Tensor, options: ResizeOptions): Tensor => x.interpolate(options);
+export const interpolate = (x: Tensor, ...given: Given<ResizeOptions, ResizePlaces>): Tensor => x.interpolate(...given);
 
 /** `pads` names the last axis first: [before, after] of it, then of the one before. */
 export function pad(x: Tensor, pads: Shape, mode: PadMode = 'constant', value = 0): Tensor {
@@ -148,8 +154,15 @@ export interface AttentionOptions {
   readonly scale?: number | undefined;
 }
 
+/** PyTorch's names of these. */
+export interface PyTorchAttentionOptions {
+  readonly attnMask?: Tensor | null | undefined;
+  readonly dropoutP?: number | undefined;
+  readonly isCausal?: boolean | undefined;
+}
+
 /** softmax(q k^T * scale + mask) as weights: [..., targets, sources]. */
-export function attentionWeights(q: Tensor, k: Tensor, {mask, causal, scale}: AttentionOptions = {}): Tensor {
+export function attentionWeights(q: Tensor, k: Tensor, {mask, causal, scale}: AttentionOptions): Tensor {
   const factor = scale ?? 1 / Math.sqrt(q.shape.at(-1) ?? 1);
   let scores = q.mul(factor).matmul(k.transpose(-2, -1));
   if (mask?.dtype === 'bool') scores = scores.maskedFill(mask.logicalNot(), -Infinity);
@@ -163,8 +176,13 @@ export function attentionWeights(q: Tensor, k: Tensor, {mask, causal, scale}: At
 }
 
 /** softmax(q k^T * scale + mask) v over the last two axes. */
-export function scaledDotProductAttention(q: Tensor, k: Tensor, v: Tensor, options: AttentionOptions = {}): Tensor {
+export function scaledDotProductAttention(
+  q: Tensor, k: Tensor, v: Tensor,
+  ...given: Given<AttentionOptions & PyTorchAttentionOptions, [mask?: Tensor | null, dropout?: number, causal?: boolean, scale?: number]>
+): Tensor {
+  const known = {mask: undefined as Tensor | undefined, dropout: 0, causal: false, scale: undefined as number | undefined};
+  const options = optionsOf('scaledDotProductAttention', known, given, {attnMask: 'mask', dropoutP: 'dropout', isCausal: 'causal'});
   broadcastShapes(q.shape.slice(0, -2), k.shape.slice(0, -2), 'scaledDotProductAttention');
-  return dropout(attentionWeights(q, k, options), options.dropout ?? 0).matmul(v);
+  return dropout(attentionWeights(q, k, options), options.dropout).matmul(v);
 }
 

@@ -1,4 +1,5 @@
 /** Initial values, drawn on the host: the same seed gives the same ones on every target (PyTorch's torch.nn.init). */
+import {type Given, optionsOf} from '../options.ts';
 import {wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
 
@@ -42,13 +43,22 @@ export const constant = (tensor: Tensor, value: number): Tensor => fill(tensor, 
 export const zeros = (tensor: Tensor): Tensor => constant(tensor, 0);
 export const ones = (tensor: Tensor): Tensor => constant(tensor, 1);
 
-export function kaimingUniform(tensor: Tensor, {a = 0, mode = 'fanIn', nonlinearity = 'leakyRelu'}: KaimingOptions = {}): Tensor {
-  const bound = Math.sqrt(3 / fans(tensor)[mode]) * calculateGain(nonlinearity, a);
+const KAIMING: Required<KaimingOptions> = {a: 0, mode: 'fanIn', nonlinearity: 'leakyRelu'};
+type KaimingGiven = Given<KaimingOptions, [a?: number, mode?: KaimingOptions['mode'], nonlinearity?: Nonlinearity]>;
+
+/** The gain of a function over the root of the fan. */
+function kaimingScale(where: string, tensor: Tensor, given: KaimingGiven): number {
+  const {a, mode, nonlinearity} = optionsOf(where, KAIMING, given) as {a: number; mode: 'fanIn' | 'fanOut'; nonlinearity: Nonlinearity};
+  return calculateGain(nonlinearity, a) / Math.sqrt(fans(tensor)[mode]);
+}
+
+export function kaimingUniform(tensor: Tensor, ...given: KaimingGiven): Tensor {
+  const bound = Math.sqrt(3) * kaimingScale('kaimingUniform', tensor, given);
   return uniform(tensor, -bound, bound);
 }
 
-export function kaimingNormal(tensor: Tensor, {a = 0, mode = 'fanIn', nonlinearity = 'leakyRelu'}: KaimingOptions = {}): Tensor {
-  return normal(tensor, 0, calculateGain(nonlinearity, a) / Math.sqrt(fans(tensor)[mode]));
+export function kaimingNormal(tensor: Tensor, ...given: KaimingGiven): Tensor {
+  return normal(tensor, 0, kaimingScale('kaimingNormal', tensor, given));
 }
 
 export function xavierUniform(tensor: Tensor, gain = 1): Tensor {

@@ -1,6 +1,7 @@
 /** Layers as PyTorch has them: the same arguments, names of parameters and initial values. */
 import {noGrad, tidy} from '../core.ts';
-import type {ConvOptions, PerAxis, ResizeOptions} from '../products.ts';
+import {type Given, optionsOf} from '../options.ts';
+import {CONV, type ConvOptions, type PerAxis, type ResizeOptions, type ResizePlaces} from '../products.ts';
 import {type Shape, wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
 import * as F from './functional.ts';
@@ -23,8 +24,9 @@ export class Linear extends Layer {
   readonly weight: Parameter;
   readonly bias: Parameter | null;
 
-  constructor(inputs: number, outputs: number, {bias = true}: BiasOption = {}) {
+  constructor(inputs: number, outputs: number, ...given: Given<BiasOption, [bias?: boolean]>) {
     super();
+    const {bias} = optionsOf('Linear', {bias: true}, given);
     this.weight = even([outputs, inputs], inputs);
     this.bias = bias ? even([outputs], inputs) : null;
   }
@@ -34,15 +36,18 @@ export class Linear extends Layer {
   }
 }
 
+type ConvGiven = Given<ConvOptions & BiasOption, [stride?: PerAxis, padding?: PerAxis, dilation?: PerAxis, groups?: number, bias?: boolean]>;
+
 class ConvBase extends Layer {
   readonly weight: Parameter;
   readonly bias: Parameter | null;
   readonly options: ConvOptions;
   readonly #rank: number;
 
-  constructor(rank: number, inputs: number, outputs: number, window: PerAxis, options: ConvOptions & BiasOption = {}) {
+  constructor(rank: number, inputs: number, outputs: number, window: PerAxis, given: readonly unknown[]) {
     super();
-    const {groups = 1, bias = true} = options;
+    const {bias, ...options} = optionsOf(`Conv${rank}d`, {...CONV, bias: true}, given);
+    const {groups} = options;
     if (inputs % groups || outputs % groups) throw wrong(`Conv: ${groups} groups divide neither ${inputs} nor ${outputs} channels`);
     const plane = typeof window === 'number' ? new Array<number>(rank).fill(window) : window;
     const fan = (inputs / groups) * plane.reduce((all, extent) => all * extent, 1);
@@ -58,14 +63,14 @@ class ConvBase extends Layer {
 }
 
 export class Conv1d extends ConvBase {
-  constructor(inputs: number, outputs: number, window: PerAxis, options?: ConvOptions & BiasOption) {
-    super(1, inputs, outputs, window, options);
+  constructor(inputs: number, outputs: number, window: PerAxis, ...given: ConvGiven) {
+    super(1, inputs, outputs, window, given);
   }
 }
 
 export class Conv2d extends ConvBase {
-  constructor(inputs: number, outputs: number, window: PerAxis, options?: ConvOptions & BiasOption) {
-    super(2, inputs, outputs, window, options);
+  constructor(inputs: number, outputs: number, window: PerAxis, ...given: ConvGiven) {
+    super(2, inputs, outputs, window, given);
   }
 }
 
@@ -74,9 +79,14 @@ export class ConvTranspose2d extends Layer {
   readonly bias: Parameter | null;
   readonly options: F.ConvTransposeOptions;
 
-  constructor(inputs: number, outputs: number, window: PerAxis, options: F.ConvTransposeOptions & BiasOption = {}) {
+  constructor(
+    inputs: number, outputs: number, window: PerAxis,
+    ...given: Given<F.ConvTransposeOptions & BiasOption, [stride?: PerAxis, padding?: PerAxis, outputPadding?: PerAxis, groups?: number, bias?: boolean, dilation?: PerAxis]>
+  ) {
     super();
-    const {groups = 1, bias = true} = options;
+    const known = {stride: 1 as PerAxis, padding: 0 as PerAxis, outputPadding: 0 as PerAxis, groups: 1, bias: true, dilation: 1 as PerAxis};
+    const {bias, ...options} = optionsOf('ConvTranspose2d', known, given);
+    const {groups} = options;
     const plane = typeof window === 'number' ? [window, window] : window;
     const fan = (outputs / groups) * plane.reduce((all, extent) => all * extent, 1);
     this.weight = even([inputs, outputs / groups, ...plane], fan);
@@ -105,8 +115,9 @@ export class BatchNorm extends Layer {
   readonly eps: number;
   readonly momentum: number;
 
-  constructor(channels: number, {eps = 1e-5, momentum = 0.1, affine = true, trackRunningStats = true}: BatchNormOptions = {}) {
+  constructor(channels: number, ...given: Given<BatchNormOptions, [eps?: number, momentum?: number, affine?: boolean, trackRunningStats?: boolean]>) {
     super();
+    const {eps, momentum, affine, trackRunningStats} = optionsOf('BatchNorm', {eps: 1e-5, momentum: 0.1, affine: true, trackRunningStats: true}, given);
     this.weight = affine ? ones(channels) : null;
     this.bias = affine ? zeros(channels) : null;
     this.runningMean = trackRunningStats ? new BufferTensor(Tensor.zeros([channels])) : null;
@@ -144,14 +155,23 @@ export class BatchNorm extends Layer {
 export const BatchNorm1d = BatchNorm;
 export const BatchNorm2d = BatchNorm;
 
+export interface LayerNormOptions {
+  readonly eps?: number | undefined;
+  readonly affine?: boolean | undefined;
+  /** PyTorch's name of `affine`. */
+  readonly elementwiseAffine?: boolean | undefined;
+  readonly bias?: boolean | undefined;
+}
+
 export class LayerNorm extends Layer {
   readonly weight: Parameter | null;
   readonly bias: Parameter | null;
   readonly shape: Shape;
   readonly eps: number;
 
-  constructor(shape: number | Shape, {eps = 1e-5, affine = true, bias = true}: {readonly eps?: number; readonly affine?: boolean; readonly bias?: boolean} = {}) {
+  constructor(shape: number | Shape, ...given: Given<LayerNormOptions, [eps?: number, elementwiseAffine?: boolean, bias?: boolean]>) {
     super();
+    const {eps, affine, bias} = optionsOf('LayerNorm', {eps: 1e-5, affine: true, bias: true}, given, {elementwiseAffine: 'affine'});
     this.shape = [shape].flat();
     this.weight = affine ? ones(...this.shape) : null;
     this.bias = affine && bias ? zeros(...this.shape) : null;
@@ -169,8 +189,9 @@ export class GroupNorm extends Layer {
   readonly groups: number;
   readonly eps: number;
 
-  constructor(groups: number, channels: number, {eps = 1e-5, affine = true}: {readonly eps?: number; readonly affine?: boolean} = {}) {
+  constructor(groups: number, channels: number, ...given: Given<{readonly eps?: number; readonly affine?: boolean}, [eps?: number, affine?: boolean]>) {
     super();
+    const {eps, affine} = optionsOf('GroupNorm', {eps: 1e-5, affine: true}, given);
     this.weight = affine ? ones(channels) : null;
     this.bias = affine ? zeros(channels) : null;
     this.groups = groups;
@@ -187,8 +208,9 @@ export class Embedding extends Layer {
   readonly weight: Parameter;
   readonly paddingIndex: number | undefined;
 
-  constructor(count: number, size: number, {paddingIndex}: {readonly paddingIndex?: number} = {}) {
+  constructor(count: number, size: number, ...given: Given<{readonly paddingIndex?: number; readonly paddingIdx?: number}, [paddingIndex?: number]>) {
     super();
+    const {paddingIndex} = optionsOf('Embedding', {paddingIndex: undefined as number | undefined}, given, {paddingIdx: 'paddingIndex'});
     const table = Tensor.randn([count, size]);
     this.paddingIndex = paddingIndex;
     this.weight = new Parameter(table);
@@ -233,12 +255,12 @@ export class PReLU extends Layer {
 }
 
 /** A class of layers without parameters, with the arguments of their function. */
-export type LayerClass<Given extends unknown[]> = new (...given: Given) => Layer & {readonly given: Given};
+export type LayerClass<Options extends unknown[]> = new (...given: Options) => Layer & {readonly given: Options};
 
-function layer<Given extends unknown[]>(compute: (x: Tensor, ...given: Given) => Tensor): LayerClass<Given> {
+function layer<Options extends unknown[]>(compute: (x: Tensor, ...given: Options) => Tensor): LayerClass<Options> {
   const made = class extends Layer {
-    readonly given: Given;
-    constructor(...given: Given) {
+    readonly given: Options;
+    constructor(...given: Options) {
       super();
       this.given = given;
     }
@@ -280,7 +302,7 @@ export const AdaptiveAvgPool2d = layer(F.adaptiveAvgPool2d);
 export const AdaptiveMaxPool2d = layer(F.adaptiveMaxPool2d);
 export const Flatten = layer((x, start?: number, end?: number) => x.flatten(start ?? 1, end));
 export const Unflatten = layer((x, axis: number, shape: Shape) => x.reshape([...x.shape.slice(0, axis), ...shape, ...x.shape.slice(axis + 1)]));
-export const Upsample = layer((x, options: ResizeOptions) => x.interpolate(options));
+export const Upsample = layer((x, ...given: Given<ResizeOptions, ResizePlaces>) => x.interpolate(...given));
 /** TensorJS's name. */
 export const Relu = ReLU;
 

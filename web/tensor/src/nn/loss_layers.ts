@@ -7,15 +7,15 @@ export interface Loss extends Module {
   forward(x: Tensor, target: Tensor): Tensor;
 }
 
-function loss<Options>(compute: (x: Tensor, target: Tensor, options?: Options) => Tensor): new (options?: Options) => Loss {
+function loss<Options extends unknown[]>(compute: (x: Tensor, target: Tensor, ...given: Options) => Tensor): new (...given: Options) => Loss {
   return class extends Module {
-    readonly options: Options | undefined;
-    constructor(options?: Options) {
+    readonly given: Options;
+    constructor(...given: Options) {
       super();
-      this.options = options;
+      this.given = given;
     }
     forward(x: Tensor, target: Tensor): Tensor {
-      return compute(x, target, this.options);
+      return compute(x, target, ...this.given);
     }
   };
 }

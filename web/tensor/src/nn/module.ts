@@ -2,13 +2,17 @@
 import {GossamerError, shapeText} from '../../../runtime/src/types.ts';
 import type {Data} from '../core.ts';
 import {flushOlder} from '../execution.ts';
+import {type Given, optionsOf} from '../options.ts';
 import type {Device} from '../recording.ts';
 import {loadSafetensors, saveSafetensors} from '../safetensors.ts';
 import {type MakeOptions, Tensor} from '../tensor.ts';
 
+const PARAMETER: MakeOptions & {readonly requiresGrad: boolean} = {dtype: undefined, device: undefined, requiresGrad: true};
+
 /** A tensor that a module learns. */
 export class Parameter extends Tensor {
-  constructor(data: Tensor | Data, {requiresGrad = true, ...options}: MakeOptions = {}) {
+  constructor(data: Tensor | Data, given?: MakeOptions) {
+    const {requiresGrad, ...options} = optionsOf('Parameter', PARAMETER, [given]);
     if (data instanceof Tensor) super(data.value.hold());
     else super(data, options);
     this.requiresGrad = requiresGrad;
@@ -145,7 +149,8 @@ export abstract class Module {
    * Takes its state from tensors by name. Throws 'input', and keeps the old state, where a name or shape does not fit; with
    * `strict: false` names may be missing or be strange. PyTorch's counts of batches are passed over.
    */
-  loadStateDict(state: StateDict, {strict = true}: {readonly strict?: boolean} = {}): void {
+  loadStateDict(state: StateDict, ...given: Given<{readonly strict?: boolean}, [strict?: boolean]>): void {
+    const {strict} = optionsOf('loadStateDict', {strict: true}, given);
     const own: [string, Tensor][] = [...this.namedParameters(), ...this.namedBuffers()];
     const known = new Set(own.map(([name]) => name));
     const strange = Object.keys(state).filter((name) => !known.has(name) && !name.endsWith('num_batches_tracked'));
@@ -174,8 +179,8 @@ export abstract class Module {
   }
 
   /** Takes its state from a safetensors file. Rejects with 'damaged' for one that is cut or changed, 'input' for another model's. */
-  async load(file: Uint8Array | ArrayBuffer, options: {readonly strict?: boolean} = {}): Promise<void> {
-    this.loadStateDict(await loadSafetensors(file), options);
+  async load(file: Uint8Array | ArrayBuffer, ...given: Given<{readonly strict?: boolean}, [strict?: boolean]>): Promise<void> {
+    this.loadStateDict(await loadSafetensors(file), ...given);
   }
 
   /** Lets go of its tensors. */

@@ -1,5 +1,6 @@
 /** Recurrent layers (PyTorch's LSTM, GRU and RNN), computed by ONNX's operators of the same names. */
 import type {Recorded} from '../recording.ts';
+import {type Given, optionsOf} from '../options.ts';
 import {wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
 import {shapeText} from '../../../runtime/src/types.ts';
@@ -16,22 +17,26 @@ export interface RecurrentOptions {
   readonly bidirectional?: boolean | undefined;
 }
 
+/** PyTorch's order, and its defaults. */
+const USUAL = {numLayers: 1, bias: true, batchFirst: false, dropout: 0, bidirectional: false};
+type RecurrentGiven = Given<RecurrentOptions, [numLayers?: number, bias?: boolean, batchFirst?: boolean, dropout?: number, bidirectional?: boolean]>;
+
 /** Weights under PyTorch's names: weightIhL0 [gates * hidden, inputs], weightHhL0, biasIhL0, biasHhL0; ...L0Reverse. */
 abstract class Recurrent extends Module {
   readonly inputs: number;
   readonly hidden: number;
-  readonly options: RecurrentOptions;
+  readonly options: typeof USUAL;
   readonly #op: string;
   /** ONNX's order of gates, in places of PyTorch's. */
   readonly #order: readonly number[];
 
-  constructor(op: string, order: readonly number[], inputs: number, hidden: number, options: RecurrentOptions) {
+  constructor(op: string, order: readonly number[], inputs: number, hidden: number, given: readonly unknown[]) {
     super();
     this.#op = op;
     this.#order = order;
     this.inputs = inputs;
     this.hidden = hidden;
-    this.options = options;
+    this.options = optionsOf(op, USUAL, given);
     const bound = 1 / Math.sqrt(hidden);
     const weight = (...shape: number[]): Parameter => new Parameter(Tensor.uniform(shape, -bound, bound));
     const own = this as unknown as Record<string, Parameter>;
@@ -39,7 +44,7 @@ abstract class Recurrent extends Module {
     for (const [layer, suffix] of this.#places()) {
       own[`weightIh${suffix}`] = weight(rows, layer === 0 ? inputs : hidden * this.#directions);
       own[`weightHh${suffix}`] = weight(rows, hidden);
-      if (options.bias === false) continue;
+      if (!this.options.bias) continue;
       own[`biasIh${suffix}`] = weight(rows);
       own[`biasHh${suffix}`] = weight(rows);
     }
@@ -50,7 +55,7 @@ abstract class Recurrent extends Module {
   }
 
   #places(): [layer: number, suffix: string][] {
-    return Array.from({length: this.options.numLayers ?? 1}, (_, layer) => layer).flatMap((layer) =>
+    return Array.from({length: this.options.numLayers}, (_, layer) => layer).flatMap((layer) =>
       ['', 'Reverse'].slice(0, this.#directions).map((direction): [number, string] => [layer, `L${layer}${direction}`]));
   }
 
@@ -67,7 +72,7 @@ abstract class Recurrent extends Module {
 
   /** The outputs of the last layer, and the last states of all: [layers * directions, batch, hidden]. */
   protected run(x: Tensor, states: readonly (Tensor | undefined)[]): {output: Tensor; last: Tensor[]} {
-    const {numLayers = 1, batchFirst, dropout = 0, bias} = this.options;
+    const {numLayers, batchFirst, dropout, bias} = this.options;
     if (x.ndim !== 3 || x.shape[2] !== this.inputs) {
       throw wrong(`${this.#op}: it takes three axes, the last of ${this.inputs}, not ${shapeText(x.shape)}`);
     }
@@ -76,7 +81,7 @@ abstract class Recurrent extends Module {
     const finals: Tensor[][] = states.map(() => []);
     for (let layer = 0; layer < numLayers; ++layer) {
       const before = states.map((state) => state?.narrow(0, layer * this.#directions, this.#directions) ?? null);
-      const biases = bias === false ? null : Tensor.cat([this.#gates('biasIh', layer), this.#gates('biasHh', layer)], 1);
+      const biases = !bias ? null : Tensor.cat([this.#gates('biasIh', layer), this.#gates('biasHh', layer)], 1);
       const inputs: (Tensor | Recorded | null)[] = [value, this.#gates('weightIh', layer), this.#gates('weightHh', layer), biases, null, ...before];
       const [all, ...last] = value.applyAll(this.#op, inputs, {
         hidden_size: this.hidden,
@@ -92,8 +97,8 @@ abstract class Recurrent extends Module {
 }
 
 export class LSTM extends Recurrent {
-  constructor(inputs: number, hidden: number, options: RecurrentOptions = {}) {
-    super('LSTM', [0, 3, 1, 2], inputs, hidden, options);
+  constructor(inputs: number, hidden: number, ...given: RecurrentGiven) {
+    super('LSTM', [0, 3, 1, 2], inputs, hidden, given);
   }
   forward(x: Tensor, [hidden, cell]: readonly [Tensor?, Tensor?] = []): [Tensor, [Tensor, Tensor]] {
     const {output, last} = this.run(x, [hidden, cell]);
@@ -102,8 +107,8 @@ export class LSTM extends Recurrent {
 }
 
 export class GRU extends Recurrent {
-  constructor(inputs: number, hidden: number, options: RecurrentOptions = {}) {
-    super('GRU', [1, 0, 2], inputs, hidden, options);
+  constructor(inputs: number, hidden: number, ...given: RecurrentGiven) {
+    super('GRU', [1, 0, 2], inputs, hidden, given);
   }
   forward(x: Tensor, hidden?: Tensor): [Tensor, Tensor] {
     const {output, last} = this.run(x, [hidden]);
@@ -113,8 +118,8 @@ export class GRU extends Recurrent {
 
 /** With tanh. */
 export class RNN extends Recurrent {
-  constructor(inputs: number, hidden: number, options: RecurrentOptions = {}) {
-    super('RNN', [0], inputs, hidden, options);
+  constructor(inputs: number, hidden: number, ...given: Given<RecurrentOptions, [numLayers?: number]>) {
+    super('RNN', [0], inputs, hidden, given);
   }
   forward(x: Tensor, hidden?: Tensor): [Tensor, Tensor] {
     const {output, last} = this.run(x, [hidden]);

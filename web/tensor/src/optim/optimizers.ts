@@ -3,6 +3,7 @@ import {arrayOf} from '../../../runtime/src/tensor.ts';
 import {uploaded} from '../core.ts';
 import {flushOlder, stepped} from '../execution.ts';
 import {type Recorded, Value} from '../recording.ts';
+import {type Given, optionsOf} from '../options.ts';
 import {wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
 import {type Formula, Replay} from './formula.ts';
@@ -46,11 +47,13 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
   readonly #states = new Map<Tensor, Known>();
   readonly #replays = new Map<string, Replay>();
 
-  constructor(params: Iterable<Tensor> | Iterable<ParameterGroup<Options>>, defaults: Options, options: Options) {
+  /** `defaults`: all options, in PyTorch's order. Those of a group come after those of the call. */
+  constructor(params: Iterable<Tensor> | Iterable<ParameterGroup<Options>>, defaults: Options, options: readonly unknown[]) {
     const given = [...params] as (Tensor | ParameterGroup<Options>)[];
     const groups = given[0] instanceof Tensor || given.length === 0 ? [{params: given as Tensor[]}] : (given as ParameterGroup<Options>[]);
-    const named = (all: object): object => Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
-    this.groups = groups.map((group) => ({...defaults, ...named(options), ...named(group), params: [...group.params]}) as Group<Options>);
+    const {name} = new.target;
+    const usual = optionsOf(name, defaults, options);
+    this.groups = groups.map(({params: mine, ...own}) => ({...optionsOf(name, usual, [own]), params: [...mine]}) as Group<Options>);
     const all = this.groups.flatMap((group) => group.params);
     if (all.length === 0) throw wrong('optimizer: there are no parameters');
     if (new Set(all).size !== all.length) throw wrong('optimizer: a parameter is given twice');
@@ -193,6 +196,9 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
   }
 }
 
+/** What optimizers take: parameters, or groups of them with options of their own. */
+export type Params<Options> = Iterable<Tensor> | Iterable<ParameterGroup<Options>>;
+
 export interface SGDOptions extends OptimizerOptions {
   readonly momentum?: number | undefined;
   readonly dampening?: number | undefined;
@@ -200,8 +206,7 @@ export interface SGDOptions extends OptimizerOptions {
 }
 
 export class SGD extends Optimizer<SGDOptions> {
-  constructor(params: Iterable<Tensor> | Iterable<ParameterGroup<SGDOptions>>, options: SGDOptions | number = {}) {
-    const given = typeof options === 'number' ? {lr: options} : options;
+  constructor(params: Params<SGDOptions>, ...given: Given<SGDOptions, [lr?: number, momentum?: number, dampening?: number, weightDecay?: number, nesterov?: boolean]>) {
     super(params, {lr: 1e-3, momentum: 0, dampening: 0, weightDecay: 0, nesterov: false}, given);
     for (const {nesterov, momentum, dampening} of this.groups) {
       if (nesterov && (momentum <= 0 || dampening !== 0)) throw wrong('SGD: Nesterov needs momentum and no dampening');
@@ -233,14 +238,20 @@ export interface AdamOptions extends OptimizerOptions {
   readonly amsgrad?: boolean | undefined;
 }
 
+/** PyTorch's order, and its defaults. */
+const ADAM = {lr: 1e-3, betas: [0.9, 0.999] as readonly [number, number], eps: 1e-8, weightDecay: 0, amsgrad: false};
+type AdamPlaces = [lr?: number, betas?: readonly [number, number], eps?: number, weightDecay?: number, amsgrad?: boolean];
+type TensorJSPlaces = [lr: number, beta1: number, beta2?: number, eps?: number];
+
+function betasOf(given: readonly unknown[]): readonly unknown[] {
+  const [lr, beta1, beta2 = ADAM.betas[1], ...rest] = given;
+  return typeof beta1 === 'number' ? [lr, [beta1, beta2], ...rest] : given;
+}
+
 export class Adam extends Optimizer<AdamOptions> {
   /** With TensorJS's arguments too: lr, beta1, beta2, eps. */
-  constructor(
-    params: Iterable<Tensor> | Iterable<ParameterGroup<AdamOptions>>, options: AdamOptions | number = {},
-    beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weightDecay = 0,
-  ) {
-    const given = typeof options === 'number' ? {lr: options, betas: [beta1, beta2] as const, eps} : options;
-    super(params, {lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weightDecay, amsgrad: false}, given);
+  constructor(params: Params<AdamOptions>, ...given: Given<AdamOptions, AdamPlaces> | TensorJSPlaces) {
+    super(params, ADAM, betasOf(given));
   }
 
   protected states({amsgrad}: Group<AdamOptions>): string[] {
@@ -266,8 +277,8 @@ export class Adam extends Optimizer<AdamOptions> {
 /** Decay apart from the gradient (Loshchilov and Hutter). */
 export class AdamW extends Adam {
   protected override readonly coupled = false;
-  constructor(params: Iterable<Tensor> | Iterable<ParameterGroup<AdamOptions>>, options: AdamOptions = {}) {
-    super(params, {weightDecay: 0.01, ...options});
+  constructor(params: Params<AdamOptions>, ...given: Given<AdamOptions, AdamPlaces>) {
+    super(params, optionsOf('AdamW', {...ADAM, weightDecay: 0.01}, given));
   }
 }
 
@@ -279,8 +290,8 @@ export interface RMSpropOptions extends OptimizerOptions {
 }
 
 export class RMSprop extends Optimizer<RMSpropOptions> {
-  constructor(params: Iterable<Tensor> | Iterable<ParameterGroup<RMSpropOptions>>, options: RMSpropOptions = {}) {
-    super(params, {lr: 1e-2, alpha: 0.99, eps: 1e-8, weightDecay: 0, momentum: 0, centered: false}, options);
+  constructor(params: Params<RMSpropOptions>, ...given: Given<RMSpropOptions, [lr?: number, alpha?: number, eps?: number, weightDecay?: number, momentum?: number, centered?: boolean]>) {
+    super(params, {lr: 1e-2, alpha: 0.99, eps: 1e-8, weightDecay: 0, momentum: 0, centered: false}, given);
   }
 
   protected states({centered, momentum}: Group<RMSpropOptions>): string[] {
@@ -311,8 +322,8 @@ export interface AdagradOptions extends OptimizerOptions {
 }
 
 export class Adagrad extends Optimizer<AdagradOptions> {
-  constructor(params: Iterable<Tensor> | Iterable<ParameterGroup<AdagradOptions>>, options: AdagradOptions = {}) {
-    super(params, {lr: 1e-2, lrDecay: 0, weightDecay: 0, eps: 1e-10}, options);
+  constructor(params: Params<AdagradOptions>, ...given: Given<AdagradOptions, [lr?: number, lrDecay?: number, weightDecay?: number]>) {
+    super(params, {lr: 1e-2, lrDecay: 0, weightDecay: 0, eps: 1e-10}, given);
   }
 
   protected states(): string[] {

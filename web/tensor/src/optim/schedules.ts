@@ -1,4 +1,5 @@
 /** Learning rates over time (PyTorch's torch.optim.lr_scheduler). step() after an epoch, or after whatever counts. */
+import {type Given, optionsOf} from '../options.ts';
 import {wrong} from '../shape.ts';
 import type {Optimizer, OptimizerOptions} from './optimizers.ts';
 
@@ -39,16 +40,22 @@ export class LambdaLR {
   }
 }
 
+export interface GammaOption {
+  readonly gamma?: number | undefined;
+}
+
 /** Times gamma every stepSize. */
 export class StepLR extends LambdaLR {
-  constructor(optimizer: AnyOptimizer, stepSize: number, gamma = 0.1) {
+  constructor(optimizer: AnyOptimizer, stepSize: number, ...given: Given<GammaOption, [gamma?: number]>) {
+    const {gamma} = optionsOf('StepLR', {gamma: 0.1}, given);
     super(optimizer, (epoch) => gamma ** Math.floor(epoch / stepSize));
   }
 }
 
 /** Times gamma at each milestone. */
 export class MultiStepLR extends LambdaLR {
-  constructor(optimizer: AnyOptimizer, milestones: readonly number[], gamma = 0.1) {
+  constructor(optimizer: AnyOptimizer, milestones: readonly number[], ...given: Given<GammaOption, [gamma?: number]>) {
+    const {gamma} = optionsOf('MultiStepLR', {gamma: 0.1}, given);
     super(optimizer, (epoch) => gamma ** milestones.filter((each) => each <= epoch).length);
   }
 }
@@ -59,29 +66,54 @@ export class ExponentialLR extends LambdaLR {
   }
 }
 
+export interface LinearOptions {
+  readonly startFactor?: number | undefined;
+  readonly endFactor?: number | undefined;
+  readonly totalSteps?: number | undefined;
+  /** PyTorch's name of `totalSteps`. */
+  readonly totalIters?: number | undefined;
+}
+
 /** From startFactor to endFactor in totalSteps, evenly. */
 export class LinearLR extends LambdaLR {
-  constructor(optimizer: AnyOptimizer, {startFactor = 1 / 3, endFactor = 1, totalSteps = 5} = {}) {
+  constructor(optimizer: AnyOptimizer, ...given: Given<LinearOptions, [startFactor?: number, endFactor?: number, totalIters?: number]>) {
+    const known = {startFactor: 1 / 3, endFactor: 1, totalSteps: 5};
+    const {startFactor, endFactor, totalSteps} = optionsOf('LinearLR', known, given, {totalIters: 'totalSteps'});
     super(optimizer, (epoch) => startFactor + ((endFactor - startFactor) * Math.min(epoch, totalSteps)) / totalSteps);
   }
 }
 
 /** Down to etaMin along half a cosine of tMax steps. */
 export class CosineAnnealingLR extends LambdaLR {
-  constructor(optimizer: AnyOptimizer, tMax: number, etaMin = 0) {
+  constructor(optimizer: AnyOptimizer, tMax: number, ...given: Given<{readonly etaMin?: number}, [etaMin?: number]>) {
+    const {etaMin} = optionsOf('CosineAnnealingLR', {etaMin: 0}, given);
     super(optimizer, (epoch, base) => (etaMin + ((base - etaMin) * (1 + Math.cos((Math.PI * epoch) / tMax))) / 2) / base);
   }
 }
 
+export interface OneCycleOptions {
+  readonly pctStart?: number | undefined;
+  readonly divFactor?: number | undefined;
+  readonly finalDivFactor?: number | undefined;
+}
+
 /** Up to the optimizer's rate times `factor` in a share of the steps, then down along cosines (Smith and Topin). */
 export class OneCycleLR extends LambdaLR {
-  constructor(optimizer: AnyOptimizer, maxLr: number, totalSteps: number, {pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4} = {}) {
+  constructor(optimizer: AnyOptimizer, maxLr: number, totalSteps: number, ...given: Given<OneCycleOptions>) {
+    const {pctStart, divFactor, finalDivFactor} = optionsOf('OneCycleLR', {pctStart: 0.3, divFactor: 25, finalDivFactor: 1e4}, given);
     const peak = pctStart * totalSteps - 1;
     const between = (from: number, to: number, share: number): number => to + ((from - to) * (1 + Math.cos(Math.PI * share))) / 2;
     const low = maxLr / divFactor;
     super(optimizer, (epoch, base) =>
       (epoch <= peak ? between(low, maxLr, epoch / peak) : between(maxLr, low / finalDivFactor, (epoch - peak) / (totalSteps - 1 - peak))) / base);
   }
+}
+
+export interface PlateauOptions {
+  readonly factor?: number | undefined;
+  readonly patience?: number | undefined;
+  readonly threshold?: number | undefined;
+  readonly minLr?: number | undefined;
 }
 
 /** Times `factor` where what is watched has not fallen for more than `patience` steps. */
@@ -91,7 +123,8 @@ export class ReduceLROnPlateau {
   #best = Infinity;
   #bad = 0;
 
-  constructor(optimizer: AnyOptimizer, {factor = 0.1, patience = 10, threshold = 1e-4, minLr = 0} = {}) {
+  constructor(optimizer: AnyOptimizer, ...given: Given<PlateauOptions>) {
+    const {factor, patience, threshold, minLr} = optionsOf('ReduceLROnPlateau', {factor: 0.1, patience: 10, threshold: 1e-4, minLr: 0}, given);
     if (!(factor < 1)) throw wrong(`ReduceLROnPlateau: a factor of ${factor} does not reduce`);
     this.#rates = ratesOf(optimizer);
     this.#options = {factor, patience, threshold, minLr};
