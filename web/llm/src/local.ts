@@ -64,9 +64,13 @@ export class LocalModel implements LanguageModel {
   }
 }
 
-async function targetOf({target}: LoadOptions): Promise<DeviceKind> {
+const codeOf = (problem: unknown): unknown => (problem as {code?: unknown}).code;
+
+/** Devices to try in turn. */
+async function targetsOf({target}: LoadOptions): Promise<readonly DeviceKind[]> {
+  if (target) return [target];
   const gpu = (globalThis as {navigator?: {gpu?: GPU}}).navigator?.gpu;
-  return target ?? ((await gpu?.requestAdapter().catch(() => null)) ? 'webgpu' : 'wasm');
+  return (await gpu?.requestAdapter().catch(() => null)) ? ['webgpu', 'wasm'] : ['wasm'];
 }
 
 async function compiled({model, externalData}: Network, target: DeviceKind, {signal, onProgress, compilerWasm}: LoadOptions): Promise<Map<string, Uint8Array>> {
@@ -97,21 +101,30 @@ async function openModel(folder: Folder, config: Config, options: LoadOptions): 
     };
     return load(folder.address ?? (await inMemory()), {...common, device: target});
   }
-  const device = await targetOf(options);
-  const kept = await KeptModel.open(folder, device, options);
-  const found = await kept?.get();
-  if (found) {
-    try {
-      return await load(found, {...common, device});
-    } catch (problem) {
-      if ((problem as {code?: string}).code !== 'damaged') throw problem;
-      await kept?.forget();
+  let network: Promise<Network> | undefined;
+  const open = async (device: DeviceKind): Promise<Model> => {
+    const kept = await KeptModel.open(folder, device, options);
+    const found = await kept?.get();
+    if (found) {
+      try {
+        return await load(found, {...common, device});
+      } catch (problem) {
+        if (codeOf(problem) !== 'damaged') throw problem;
+        await kept?.forget();
+      }
     }
-  }
-  const network = await readNetwork(folder, options.file, options.dtype, config.onnxFile);
-  const files = await compiled(network, device, options);
-  await kept?.put(files, network.sources);
-  return load(files, {...common, device});
+    network ??= readNetwork(folder, options.file, options.dtype, config.onnxFile);
+    const {sources} = await network;
+    const files = await compiled(await network, device, options);
+    const model = await load(files, {...common, device});
+    await kept?.put(files, sources);
+    return model;
+  };
+  const [first, second] = await targetsOf(options);
+  return open(first as DeviceKind).catch((problem: unknown) => {
+    if (second && codeOf(problem) === 'unsupported') return open(second);
+    throw problem;
+  });
 }
 
 function checkContext(most: number | undefined, {contextLength}: LoadOptions): number {

@@ -132,7 +132,7 @@ test('a page says what Node.js says, in a worker and on its own thread; it downl
     assert.match(String(await inPage(page, `return load('models/none').catch((problem) => problem.message)`)), /has no tokenizer\.json/);
   }));
 
-test('webgpu in a worker', {skip}, () =>
+test('webgpu in a worker; wasm where it gives no device', {skip}, () =>
   withPage(async ({page}) => {
     const said = await inPage(page, `
       const llm = await load('models/tiny/', {target: 'webgpu'});
@@ -140,4 +140,11 @@ test('webgpu in a worker', {skip}, () =>
       return [(await llm.report()).device, choice.message.content.length > 0];
     `);
     assert.deepEqual(said, ['webgpu', true]);
+    // A GPU that gives no device.
+    assert.deepEqual(await inPage(page, `
+      GPUAdapter.prototype.requestDevice = () => Promise.reject(new Error('refused'));
+      const llm = await load('models/tiny/', {worker: false});
+      const named = await load('models/tiny/', {worker: false, target: 'webgpu'}).catch((problem) => problem.code);
+      return [(await llm.report()).device, named];
+    `), ['wasm', 'unsupported']);
   }));
