@@ -1,6 +1,7 @@
 """Language models with text: answers are those of generate(), stop strings, calls of tools, errors."""
 
 import json
+import sys
 
 import pytest
 
@@ -229,3 +230,25 @@ def test_an_answer_that_is_interrupted_is_a_part_of_the_conversation(llm, capsys
     said = capsys.readouterr().out
     assert said.endswith(" ...\n") and conversation.messages[-1] == {"role": "assistant", "content": said[: -len(" ...\n")]}
     assert llm.chat(MESSAGES, max_tokens=1).text is not None
+
+
+@pytest.mark.parametrize("name", ["tokenizers", "jinja2"])
+def test_packages_that_are_not_installed(folder, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(gossamer.Error, match=rf"{name} \(pip install gossamer\[llm\]\)"):
+        gossamer.llm.load(folder)
+
+
+def test_byte_fallback():
+    words = ["<unk>", "<s>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "b", "▁a", "ab"]
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocab={word: at for at, word in enumerate(words)}, merges=[("▁", "a"), ("a", "b")], unk_token="<unk>", byte_fallback=True))
+    made.normalizer = tokenizers.normalizers.Sequence([tokenizers.normalizers.Prepend("▁"), tokenizers.normalizers.Replace(" ", "▁")])
+    made.decoder = tokenizers.decoders.Sequence([tokenizers.decoders.Replace("▁", " "), tokenizers.decoders.ByteFallback(), tokenizers.decoders.Fuse(), tokenizers.decoders.Strip(" ", 1, 0)])
+    own = gossamer.llm.texts.Tokenizer(made, made.to_str())
+    for text in ("a b", "  a", "語a 🦎", "é\n ab", " ", ""):
+        ids = own.encode(text)
+        pieces = gossamer.llm.texts.Detokenizer(own)
+        said = [pieces.push(each) for each in ids] + [pieces.end()]
+        assert "".join(said) == made.decode(ids) and not any("\ufffd" in piece for piece in said)
+    assert own.decode([2 + 0x20, 2 + 0x61]) == made.decode([2 + 0x20, 2 + 0x61]) == "a"
+    assert own.decode([2 + 0xE8, 2 + 0xAA, words.index("a")]) == "\ufffda"
