@@ -8,6 +8,7 @@ import {seededCheckpoints} from '../transformersjs/skeletons.mjs';
 import {prepared} from './apps.mjs';
 import {asked, serve, trouble} from './forms.mjs';
 
+const web = path.resolve(import.meta.dirname, '../../web');
 const run = promisify(execFile);
 const env = {...process.env, NO_COLOR: '1', NEXT_TELEMETRY_DISABLED: '1', ASTRO_TELEMETRY_DISABLED: '1', CI: '1'};
 
@@ -30,10 +31,10 @@ async function started(folder, words) {
   throw new Error(`${words.join(' ')}: ${said.slice(-600)}`);
 }
 
-/** Files of a bundle's folder that a page without tuning should not have. */
-function tunersOf(folder) {
-  const all = readdirSync(folder, {recursive: true}).filter((name) => name.endsWith('.wasm'));
-  return all.length === 1 && !/tuner/.test(all[0]) ? undefined : `a page that does not tune has ${all.join(', ')}`;
+/** Compilers in a bundle's folder that its page does not need. */
+function compilersOf(folder, wanted) {
+  const all = readdirSync(folder, {recursive: true}).filter((name) => name.endsWith('.wasm') && !/(^|\/)(kernels|plan|side)[^/]*$/.test(name));
+  return all.length === wanted && !all.some((name) => /tuner/.test(name)) ? undefined : `the page has ${all.join(', ') || 'none'}`;
 }
 
 const built = (folder) => serve(path.join(folder, 'dist'), undefined, {policy: 'strict'});
@@ -72,6 +73,20 @@ const APPS = {
   // Its own main.js has no @gossamer/tensor: Vite 6, which Astro has, compiles for browsers without top-level await (web/tensor/README.md).
   vite6: {...vite(sources), more: true},
   vite7: {...vite({...sources, 'main.js': 'vite/main.js', 'models.js': 'vite6/main.js'}), more: true},
+  // A model that @gossamer/vite compiles.
+  imported: {
+    of: 'vite',
+    also: {'index.html': 'vite/index.html'},
+    async build(folder) {
+      copyFileSync(path.join(folder, 'public/files/digits.onnx'), path.join(folder, 'digits.onnx'));
+      await run(program(folder, 'vite'), ['build'], {cwd: folder, env});
+      const strict = ['--strict', '--skipLibCheck', '--noEmit', '--module', 'esnext', '--moduleResolution', 'bundler', '--target', 'es2022', '--allowArbitraryExtensions'];
+      await run(process.execPath, [path.join(web, 'node_modules/typescript/bin/tsc'), ...strict, 'types.ts'], {cwd: folder, env});
+    },
+    compilers: 0,
+    plain: 'dist/assets',
+    places: {'with an imported model, built by Vite': built, 'with an imported model, served by Vite as it is developed': developed('vite', ...onLoopback)},
+  },
   webpack: {
     async build(folder) {
       await run(program(folder, 'webpack'), ['--mode', 'production'], {cwd: folder, env});
@@ -142,7 +157,7 @@ export async function bundlers(tally, {packed, files, expected, all, only = Obje
       const problem = await done;
       tally.record(`${name} builds`, problem);
       if (problem) continue;
-      if (app.plain) tally.record(`${name}: a page that does not tune has no tuner`, tunersOf(path.join(folder, app.plain)));
+      if (app.plain) tally.record(`${name}: a page has no more compilers than it needs`, compilersOf(path.join(folder, app.plain), app.compilers ?? 1));
       let wanted = ['transformers', 'overrides'].includes(name) ? undefined : expected;
       for (const [place, open] of Object.entries({...app.places, ...(all && app.more !== true && app.more)})) {
         let server;

@@ -1,0 +1,3 @@
+import gossamer from '@gossamer/vite';
+
+export default {plugins: [gossamer({types: true})]};
