@@ -68,7 +68,9 @@ async function withSteps(kind: DeviceKind): Promise<void> {
   const loop = STEP_CASES[0] as StepPackage;
   using model = await load(await stepsPackage(kind, loop), {device: kind});
   const feeds = {x: tensor(Float32Array.of(1, 2, 3)), m: tensor(BigInt64Array.of(9n))};
-  const found = await model.profile(feeds, {runs: 1, minMs: 1});
+  // Next to other work, an empty launch may take as long as those of three elements, which then count as 0.
+  let found = await model.profile(feeds, {runs: 1, minMs: 1});
+  for (let left = 3; left > 0 && found.kernelMs === 0; --left) found = await model.profile(feeds, {runs: 1, minMs: 1});
   checkProfile(model, found, 19);
   same(found.kernels.map(({launches}) => launches).sort((a, b) => b - a).slice(0, 2), [10, 9], 'launches of kernels');
 }
