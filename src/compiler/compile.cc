@@ -191,6 +191,7 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
 
 void tell_dims(const graph::StageGraph& stages, Report& report) {
   report.variables = ops::variables_of(stages.program).size();
+  report.dims.clear();
   for (const graph::Dim& dim : stages.dims)
     if (dim.input >= 0 && dim.output < 0)
       report.dims.emplace_back(dim.var->name, dim.var->estimate);

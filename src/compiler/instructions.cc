@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "ir/build.h"
@@ -61,15 +60,7 @@ class Counter {
     if (!fresh) return known->second;
     // What is stored meanwhile changes a load.
     size_t depth = ir::as<ir::Load>(e) ? times_.size() - 1 : 0;
-    ir::dispatch(*e, [&](const auto& node) {
-      ir::visit_fields(node, [&]<class T>(const char*, const T& field) {
-        if constexpr (std::is_same_v<T, Expr>) {
-          depth = std::max(depth, visit(field));
-        } else if constexpr (std::is_same_v<T, std::vector<Expr>>) {
-          for (const Expr& one : field) depth = std::max(depth, visit(one));
-        }
-      });
-    });
+    ir::visit_operands(*e, [&](const Expr& operand) { depth = std::max(depth, visit(operand)); });
     seen_[e.get()] = depth;
     if (ir::as<ir::Load>(e)) loads_.push_back(e.get());
     count_ += cost_of(e) * times_[depth];
@@ -101,10 +92,8 @@ class Counter {
       walk(let->body);
     } else if (const auto* loop = ir::as<ir::For>(stmt)) {
       count(loop->extent);
-      const auto value = ir::estimated_value(loop->extent, values_);
-      const int64_t extent = loop->loop == ir::LoopKind::grid ? range_
-                             : value                          ? value->as_int()
-                                                              : ir::default_estimate;
+      const int64_t extent =
+          loop->loop == ir::LoopKind::grid ? range_ : ir::estimated_size(loop->extent, values_);
       if (extent <= 0) return;
       values_[loop->var.get()] = extent / 2;
       depth_[loop->var.get()] = times_.size();

@@ -7,10 +7,11 @@
 
 namespace gossamer::compiler {
 
-// Of a kernel after the passes, for these values of its scalars and this range of its launch. A
-// node counts one for all of its lanes, a division of indices and a function several, other
-// arithmetic of indices none. What a loop does not change is computed before it; loops are in the
-// middle of their way where a condition asks.
+// Estimates the instructions that one launch of a kernel executes. The kernel has been through the
+// passes; `scalars` are the values of its scalars, `range` is that of its launch. A node counts
+// once for all of its lanes, divisions of indices and functions several times, and other arithmetic
+// of indices not at all. Loop invariants are counted outside the loop. Conditions are evaluated at
+// the middle of each loop.
 double instructions_of(const ir::Kernel& kernel, std::span<const int64_t> scalars, int64_t range);
 
 }  // namespace gossamer::compiler

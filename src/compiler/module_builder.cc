@@ -138,10 +138,9 @@ Result<> ModuleBuilder::build(std::span<const schedule::Launched> launched,
 
 void ModuleBuilder::tell_launches() const {
   const auto likely = [&](const package::Number& number) {
-    if (!number.planned) return number.value;
-    const auto value =
-        ir::estimated_value(planner_.function().values[static_cast<size_t>(number.value)]);
-    return value ? value->as_int() : ir::default_estimate;
+    return number.planned
+               ? ir::estimated_size(planner_.function().values[static_cast<size_t>(number.value)])
+               : number.value;
   };
   for (const package::Launch& launch : module_.run) {
     std::vector<int64_t> scalars;

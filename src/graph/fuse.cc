@@ -54,15 +54,9 @@ Size size_of(const Expr& expr, const ir::BufferNode* buffer, int64_t limit) {
     const ir::Node* node = rest.back();
     rest.pop_back();
     ++size.nodes;
-    ir::dispatch(*node, [&]<class T>(const T& concrete) {
-      if constexpr (std::is_same_v<T, ir::Load>) size.loads += concrete.buffer.get() == buffer;
-      ir::visit_fields(concrete, [&]<class F>(const char*, const F& field) {
-        if constexpr (std::is_same_v<F, Expr>) rest.push_back(field.get());
-        if constexpr (std::is_same_v<F, std::vector<Expr>>) {
-          for (const Expr& part : field) rest.push_back(part.get());
-        }
-      });
-    });
+    if (node->kind == ir::NodeKind::Load)
+      size.loads += static_cast<const ir::Load*>(node)->buffer.get() == buffer;
+    ir::visit_operands(*node, [&](const Expr& part) { rest.push_back(part.get()); });
   }
   return size;
 }

@@ -115,14 +115,7 @@ size_t size_of(const Expr& expr, size_t limit) {
     const ir::Node* node = rest.back();
     rest.pop_back();
     ++count;
-    ir::dispatch(*node, [&]<class T>(const T& concrete) {
-      ir::visit_fields(concrete, [&]<class F>(const char*, const F& field) {
-        if constexpr (std::is_same_v<F, Expr>) rest.push_back(field.get());
-        if constexpr (std::is_same_v<F, std::vector<Expr>>) {
-          for (const Expr& part : field) rest.push_back(part.get());
-        }
-      });
-    });
+    ir::visit_operands(*node, [&](const Expr& part) { rest.push_back(part.get()); });
   }
   return count;
 }

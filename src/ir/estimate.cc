@@ -34,11 +34,15 @@ std::optional<Scalar> estimated_value(const Expr& e, const VarValues& values) {
   return std::nullopt;
 }
 
-int64_t estimate(const Expr& extent, const VarValues& values) {
+int64_t estimated_size(const Expr& e, const VarValues& values) {
+  const auto value = estimated_value(e, values);
+  return value ? value->as_int() : default_estimate;
+}
+
+int64_t estimate(const Expr& extent) {
   constexpr int64_t most = 1 << 20;  // products of several must not overflow
   if (const auto known = as_int(extent)) return *known;
-  const auto value = estimated_value(extent, values);
-  return value ? std::clamp<int64_t>(value->as_int(), 0, most) : default_estimate;
+  return std::clamp<int64_t>(estimated_size(extent), 0, most);
 }
 
 }  // namespace gossamer::ir

@@ -9,13 +9,16 @@
 
 namespace gossamer::ir {
 
-// Of variables that have another value than their VarNode::estimate.
+// Values that replace VarNode::estimate.
 using VarValues = std::unordered_map<const VarNode*, int64_t>;
 
-// With each variable at its value or estimate; none: memory decides.
+// An expression's value with each variable at its value or estimate; none if it depends on memory.
 std::optional<Scalar> estimated_value(const Expr& e, const VarValues& values = {});
 
-// The same of an extent, from 0 to 2^20; a constant is itself, default_estimate where it has none.
-int64_t estimate(const Expr& extent, const VarValues& values = {});
+// The same as an integer; default_estimate if it depends on memory.
+int64_t estimated_size(const Expr& e, const VarValues& values = {});
+
+// estimated_size() of an extent, from 0 to 2^20; a constant is itself.
+int64_t estimate(const Expr& extent);
 
 }  // namespace gossamer::ir

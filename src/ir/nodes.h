@@ -206,6 +206,19 @@ decltype(auto) dispatch(const Node& node, V&& visitor) {
   check_failed(__FILE_NAME__, __LINE__, "known node kind", "");
 }
 
+// Calls v(const Expr&) for each expression among the fields of a node.
+template <class V>
+void visit_operands(const Node& node, V&& visitor) {
+  dispatch(node, [&](const auto& concrete) {
+    visit_fields(concrete, [&]<class F>(const char*, const F& field) {
+      if constexpr (std::is_same_v<F, Expr>) visitor(field);
+      if constexpr (std::is_same_v<F, std::vector<Expr>>) {
+        for (const Expr& operand : field) visitor(operand);
+      }
+    });
+  });
+}
+
 // Checked down-cast: null where the node is of another kind.
 template <class T, class N>
 const T* as(const Ref<N>& node) {

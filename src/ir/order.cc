@@ -30,14 +30,7 @@ int Order::depth_of(const Expr& e) {
   if (as<VarNode>(e)) return var_depths_.add(e, 0);
   if (const int* known = depths_.find(e)) return *known;
   int deepest = 0;
-  dispatch(*e, [&](const auto& node) {
-    visit_fields(node, [&]<class F>(const char*, const F& field) {
-      if constexpr (std::is_same_v<F, Expr>) deepest = std::max(deepest, depth_of(field));
-      if constexpr (std::is_same_v<F, std::vector<Expr>>) {
-        for (const Expr& child : field) deepest = std::max(deepest, depth_of(child));
-      }
-    });
-  });
+  visit_operands(*e, [&](const Expr& child) { deepest = std::max(deepest, depth_of(child)); });
   depths_.add(e, deepest);
   return deepest;
 }

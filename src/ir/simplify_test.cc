@@ -122,7 +122,7 @@ TEST_F(Simplify, MinMaxAndComparisons) {
   same(select(!(X < 5), X, Y), select(X >= 5, X, Y));
 }
 
-// Of vectors that are on one side of a bound as a whole.
+// All lanes of such a vector are on one side of the bound.
 TEST_F(Simplify, ComparisonsWithoutRemainders) {
   same(8 * X + B < 16, X < 2);
   same(8 * X + B >= 16, X >= 2);

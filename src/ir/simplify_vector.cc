@@ -112,14 +112,7 @@ bool Simplifier::varies(const Expr& e) {
   if (e->kind == NodeKind::IntImm || e->kind == NodeKind::FloatImm) return false;
   if (const bool* known = varies_.find(e)) return *known;
   bool any = false;
-  dispatch(*e, [&](const auto& node) {
-    visit_fields(node, [&]<class F>(const char*, const F& field) {
-      if constexpr (std::is_same_v<F, Expr>) any = any || varies(field);
-      if constexpr (std::is_same_v<F, std::vector<Expr>>) {
-        for (const Expr& child : field) any = any || varies(child);
-      }
-    });
-  });
+  visit_operands(*e, [&](const Expr& child) { any = any || varies(child); });
   varies_.add(e, any);
   return any;
 }
