@@ -18,7 +18,7 @@ const needs = {
   ort: ['runtime', 'compiler'],
   llm: ['runtime', 'compiler', 'ort'],
   rpc: ['runtime', 'compiler'],
-  vite: ['runtime', 'compiler'],
+  vite: ['runtime', 'compiler', 'ort'],
   examples: ['runtime', 'compiler', 'tensor', 'rpc'],
 };
 /** Workspaces that have the same compiler.wasm, which the first one makes. */

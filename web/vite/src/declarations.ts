@@ -17,7 +17,7 @@ ${list(inputs)} *
 ${list(outputs)} */
 declare const model: CompiledModel<${union(inputs)}, ${union(outputs)}>;
 export default model;
-`.replace('*/\ndeclare', '*/\ndeclare');
+`;
   const place = file.replace(/\.onnx$/, '.d.onnx.ts');
   // Only what changes: Vite and editors watch it.
   if ((await readFile(place, 'utf8').catch(() => '')) !== text) await writeFile(place, text);

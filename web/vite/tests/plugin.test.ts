@@ -1,10 +1,11 @@
 // The plugin's hooks as Vite calls them; tests/npm has applications that are built with it.
 import assert from 'node:assert/strict';
-import {copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import {join, resolve} from 'node:path';
 import {after, test} from 'node:test';
 import {pathToFileURL} from 'node:url';
+import {sum} from '../../compiler/tests/onnx.ts';
 import type {GossamerOptions, VitePlugin} from '../src/index.ts';
 
 // As npm runs it, from the workspace's folder.
@@ -49,6 +50,22 @@ test('what was compiled is kept until the model, its options or the targets chan
   await begin({targets: ['wasm', 'webgpu'], compile: {winograd: false}}, 'build').load(digits);
   await begin({targets: ['wasm'], compile: (file) => ({name: file})}, 'build').load(digits);
   assert.equal(folders(), before + 2);
+});
+
+test('weights in files that the model names are read from its folder', async () => {
+  const folder = join(work, 'weights');
+  mkdirSync(join(folder, 'data'), {recursive: true});
+  writeFileSync(join(folder, 'sum.onnx'), sum({location: 'data/w.bin'}));
+  await assert.rejects(begin({targets: ['wasm']}, 'build').load(join(folder, 'sum.onnx')), /w\.bin/);
+  writeFileSync(join(folder, 'data/w.bin'), new Uint8Array(16));
+  const names: string[] = [];
+  for (const compile of [{}, {externalData: {'data/w.bin': new Uint8Array(16).fill(1)}}]) {
+    const {load, emitted} = begin({targets: ['wasm'], compile}, 'build');
+    await load(join(folder, 'sum.onnx'));
+    names.push(emitted[0]?.split('/')[1] ?? '');
+  }
+  // Other weights are another package.
+  assert.equal(new Set(names).size, 2);
 });
 
 test('the server of an application has the files below the base, and the headers of threads', async () => {
