@@ -1,12 +1,12 @@
 /** chat.completions.create() of OpenAI's API. */
 import type {ChatChoice, ChatCompletion, ChatLogprobs, ChatCompletionChunk, ChatDelta, ChatRequest, FinishReason, RequestOptions, Tool, ToolCall} from './api_types.ts';
 import {checkChat} from './arguments.ts';
-import {controllerOf, stopsOf, usageOf} from './completions.ts';
+import {stopsOf, usageOf} from './completions.ts';
 import type {Engine} from './engine.ts';
 import {badRequest} from './errors.ts';
 import type {ChatCompletions} from './language_model.ts';
 import {Logprobs} from './logprobs.ts';
-import {Stream} from './stream.ts';
+import {controllerOf, Stream} from './stream.ts';
 import type {ChatTemplate} from './template.ts';
 import {identifier, type Said, ToolCalls} from './tool_calls.ts';
 

@@ -4,20 +4,12 @@ import {checkCompletion} from './arguments.ts';
 import type {Engine} from './engine.ts';
 import type {Completions} from './language_model.ts';
 import {Logprobs} from './logprobs.ts';
-import {Stream} from './stream.ts';
+import {controllerOf, Stream} from './stream.ts';
 import {identifier} from './tool_calls.ts';
 
 export const usageOf = (prompt: number, completion: number): Usage => ({prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion});
 
 export const stopsOf = ({stop}: Readonly<Record<string, unknown>>): readonly string[] => (typeof stop === 'string' ? [stop] : ((stop as string[] | undefined) ?? []));
-
-/** Aborted with the caller's signal, or by the stream. */
-export function controllerOf({signal}: RequestOptions): AbortController {
-  const controller = new AbortController();
-  if (signal?.aborted) controller.abort(signal.reason);
-  signal?.addEventListener('abort', () => controller.abort(signal.reason), {once: true});
-  return controller;
-}
 
 /** Numbers of a prompt's tokens, or its text. */
 type Prompt = string | readonly number[];

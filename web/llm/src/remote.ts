@@ -5,7 +5,7 @@ import type {RequestOptions} from './api_types.ts';
 import type {GivenFiles} from './folder.ts';
 import type {ChatCompletions, Completions, LanguageModel, LoadOptions, LoadProgress} from './language_model.ts';
 import {errorOf, type FromWorker, type ToWorker, type Work} from './messages.ts';
-import {Stream} from './stream.ts';
+import {controllerOf, Stream} from './stream.ts';
 
 interface Call {
   readonly signal?: AbortSignal | undefined;
@@ -110,11 +110,11 @@ class RemoteModel implements LanguageModel {
     this.completions = creator('completion') as Completions;
   }
 
-  #create(work: Work, isStream: boolean, {signal}: RequestOptions = {}): Promise<unknown> {
+  #create(work: Work, isStream: boolean, options: RequestOptions = {}): Promise<unknown> {
+    const {signal} = options;
     if (!isStream) return this.#worker.ask(work, {signal});
-    const controller = new AbortController();
     if (signal?.aborted) return Promise.reject(signal.reason as Error);
-    signal?.addEventListener('abort', () => controller.abort(signal.reason), {once: true});
+    const controller = controllerOf(options);
     return new Promise((resolve, reject) => {
       const stream = new Stream<unknown>(controller, (give) => {
         const made = this.#worker.ask<void>(work, {signal: controller.signal, onItem: give, onBegun: () => resolve(stream)});

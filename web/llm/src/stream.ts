@@ -1,3 +1,14 @@
+/** Answers that are read while they are made. */
+import type {RequestOptions} from './api_types.ts';
+
+/** Aborted with the caller's signal, or by the stream. */
+export function controllerOf({signal}: RequestOptions): AbortController {
+  const controller = new AbortController();
+  if (signal?.aborted) controller.abort(signal.reason);
+  signal?.addEventListener('abort', () => controller.abort(signal.reason), {once: true});
+  return controller;
+}
+
 /** Items that are made while others are read. */
 export class Stream<Item> implements AsyncIterable<Item> {
   /** Ends the generation. A loop that is left does so as well. */
