@@ -21,9 +21,9 @@ export interface TensorOptions {
   readonly requiresGrad?: boolean | undefined;
 }
 
-const NEW = {
-  shape: undefined as readonly number[] | undefined, dtype: undefined as DTypeName | undefined, device: 'cpu' as Device, requiresGrad: false,
-};
+/** Options of all that makes tensors, with their defaults. */
+export const MAKE = {dtype: undefined as DTypeName | undefined, device: 'cpu' as Device, requiresGrad: false};
+const NEW = {shape: undefined as readonly number[] | undefined, ...MAKE};
 
 export type Nested = number | bigint | boolean | readonly Nested[];
 export type Data = Nested | Exclude<TensorData, never> | ArrayLike<number> | ArrayLike<bigint> | ArrayLike<boolean>;

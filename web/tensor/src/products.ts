@@ -38,6 +38,7 @@ export interface ResizeOptions {
 
 /** PyTorch's order of the options of convolutions, and their defaults. */
 export const CONV = {stride: 1 as PerAxis, padding: 0 as PerAxis, dilation: 1 as PerAxis, groups: 1};
+export const CONV_TRANSPOSE = {stride: 1 as PerAxis, padding: 0 as PerAxis, outputPadding: 0 as PerAxis, groups: 1, dilation: 1 as PerAxis};
 export type ConvPlaces = [stride?: PerAxis, padding?: PerAxis, dilation?: PerAxis, groups?: number];
 export type PoolPlaces = [stride?: PerAxis, padding?: PerAxis, dilation?: PerAxis, ceilMode?: boolean];
 export type AvgPoolOptions = PoolOptions & {readonly countIncludePad?: boolean};

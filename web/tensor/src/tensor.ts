@@ -1,6 +1,6 @@
 /** Tensors of a page: made from arrays, numbers and images; everything else is inherited, a file for each kind of operation. */
 import {shapeText, type TensorData} from '../../runtime/src/types.ts';
-import {arrayFor, Core, leafOn, noGrad, uploaded} from './core.ts';
+import {arrayFor, Core, leafOn, MAKE, noGrad, uploaded} from './core.ts';
 import {type DType, type DTypeName, dtypeOf} from './dtype.ts';
 import type {Scalar} from './elementwise.ts';
 import {engineOf} from './engine.ts';
@@ -17,8 +17,6 @@ export interface MakeOptions {
   readonly device?: Device | undefined;
   readonly requiresGrad?: boolean | undefined;
 }
-
-const MAKE = {dtype: undefined as DTypeName | undefined, device: 'cpu' as Device, requiresGrad: false};
 
 /** Throws 'input' for an index that is not in the shape. */
 function placeIn(shape: Shape, index: Shape): number {

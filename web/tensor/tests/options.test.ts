@@ -19,6 +19,8 @@ test('options go by place, by name, and by Python\'s spelling', async () => {
   const named = new nn.Conv2d(4, 6, 3, {stride: 2, padding: 1, groups: 2, bias: false});
   assert.deepEqual([placed.options, placed.bias, placed.weight.shape], [named.options, null, [6, 2, 3, 3]]);
   assert.deepEqual(named.forward(x(1, 4, 8, 8)).shape, [1, 6, 4, 4]);
+  const wider = new nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, 2, false, 1);
+  assert.deepEqual([wider.bias, wider.forward(x(1, 4, 4, 4)).shape], [null, [1, 6, 8, 8]]);
   const norm = new nn.BatchNorm2d(3, {track_running_stats: false, eps: 1e-3});
   assert.deepEqual([norm.runningMean, norm.eps], [null, 1e-3]);
   assert.equal(new nn.LayerNorm(4, 1e-6, false).weight, null);

@@ -3,7 +3,7 @@ import {codeOf} from '../dtype.ts';
 import {constant, recordNode, type Recorded} from '../recording.ts';
 import {words} from '../random.ts';
 import {type Given, optionsOf} from '../options.ts';
-import type {AvgPoolOptions, AvgPoolPlaces, ConvOptions, ConvPlaces, PerAxis, PoolOptions, PoolPlaces, ResizeOptions, ResizePlaces} from '../products.ts';
+import {type AvgPoolOptions, type AvgPoolPlaces, CONV_TRANSPOSE, type ConvOptions, type ConvPlaces, type PerAxis, type PoolOptions, type PoolPlaces, type ResizeOptions, type ResizePlaces} from '../products.ts';
 import type {PadMode} from '../layout.ts';
 import {broadcastShapes, getSize, type Shape, wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
@@ -58,8 +58,7 @@ export function convTranspose2d(
   x: Tensor, weight: Tensor, bias?: Tensor | null,
   ...given: Given<ConvTransposeOptions, [stride?: PerAxis, padding?: PerAxis, outputPadding?: PerAxis, groups?: number, dilation?: PerAxis]>
 ): Tensor {
-  const known = {stride: 1 as PerAxis, padding: 0 as PerAxis, outputPadding: 0 as PerAxis, groups: 1, dilation: 1 as PerAxis};
-  const {stride, padding, dilation, groups, outputPadding} = optionsOf('convTranspose2d', known, given);
+  const {stride, padding, dilation, groups, outputPadding} = optionsOf('convTranspose2d', CONV_TRANSPOSE, given);
   const ends = list(padding, 2, 0);
   return x.convTranspose(weight, bias, list(dilation, 2, 1), groups, [...ends, ...ends], list(stride, 2, 1), list(outputPadding, 2, 0));
 }

@@ -1,7 +1,7 @@
 /** Layers as PyTorch has them: the same arguments, names of parameters and initial values. */
 import {noGrad, tidy} from '../core.ts';
 import {type Given, optionsOf} from '../options.ts';
-import {CONV, type ConvOptions, type PerAxis, type ResizeOptions, type ResizePlaces} from '../products.ts';
+import {CONV, CONV_TRANSPOSE, type ConvOptions, type PerAxis, type ResizeOptions, type ResizePlaces} from '../products.ts';
 import {type Shape, wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
 import * as F from './functional.ts';
@@ -84,8 +84,9 @@ export class ConvTranspose2d extends Layer {
     ...given: Given<F.ConvTransposeOptions & BiasOption, [stride?: PerAxis, padding?: PerAxis, outputPadding?: PerAxis, groups?: number, bias?: boolean, dilation?: PerAxis]>
   ) {
     super();
-    const known = {stride: 1 as PerAxis, padding: 0 as PerAxis, outputPadding: 0 as PerAxis, groups: 1, bias: true, dilation: 1 as PerAxis};
-    const {bias, ...options} = optionsOf('ConvTranspose2d', known, given);
+    // Here, dilation comes after the bias.
+    const {dilation, ...first} = CONV_TRANSPOSE;
+    const {bias, ...options} = optionsOf('ConvTranspose2d', {...first, bias: true, dilation}, given);
     const {groups} = options;
     const plane = typeof window === 'number' ? [window, window] : window;
     const fan = (outputs / groups) * plane.reduce((all, extent) => all * extent, 1);

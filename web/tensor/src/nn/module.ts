@@ -1,13 +1,13 @@
 /** Modules: parameters and other modules under names, and what is done with all of them. */
 import {GossamerError, shapeText} from '../../../runtime/src/types.ts';
-import type {Data} from '../core.ts';
+import {type Data, MAKE} from '../core.ts';
 import {flushOlder} from '../execution.ts';
 import {type Given, optionsOf} from '../options.ts';
 import type {Device} from '../recording.ts';
 import {loadSafetensors, saveSafetensors} from '../safetensors.ts';
 import {type MakeOptions, Tensor} from '../tensor.ts';
 
-const PARAMETER: MakeOptions & {readonly requiresGrad: boolean} = {dtype: undefined, device: undefined, requiresGrad: true};
+const PARAMETER = {...MAKE, requiresGrad: true};
 
 /** A tensor that a module learns. */
 export class Parameter extends Tensor {
