@@ -27,7 +27,7 @@ MARK = f"GOSSAMER_FLEET_TEST={uuid.uuid4()}"
 
 
 def products(beside=""):
-    """Two products with a softmax over columns between them. (A softmax over rows would make all of it one attention kernel, which has nothing to tune.) `beside`: a file for the weights; by default the model holds them."""
+    """Two products with a softmax over columns between them. (A softmax over rows would fuse everything into one attention kernel, which has no points to tune.) `beside`: a file for the weights; by default the model holds them."""
     weights = numpy_helper.from_array(np.sin(np.arange(128 * 128, dtype=np.float32)).reshape(128, 128), "w")
     nodes = [helper.make_node("MatMul", ["a", "w"], ["c"]), helper.make_node("Softmax", ["c"], ["d"], axis=0), helper.make_node("MatMul", ["d", "b"], ["e"])]
     ports = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 128] if name == "a" else [128, 128] if name == "b" else None) for name in "abe"}

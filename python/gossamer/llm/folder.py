@@ -20,7 +20,7 @@ CHOICES = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 
 @dataclass(frozen=True)
 class Config:
-    """What a folder says beside its network."""
+    """The settings in a folder's files, apart from the network."""
 
     tokenizer: str
     """tokenizer.json."""

@@ -36,7 +36,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
         try:
             function["arguments"] = json.loads(function["arguments"])
         except ValueError:
-            pass  # a text that is no JSON stays
+            pass  # text that is not JSON is kept as it is
     return {**call, "function": function}
 
 

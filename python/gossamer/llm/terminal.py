@@ -19,7 +19,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("model", help="a folder of Hugging Face form with ONNX files, or a compiled package with the tokenizer's files")
     made.add_argument("--target", default="cpu", help="cpu, or this machine's GPU: webgpu, opencl, opengl (default: cpu)")
     made.add_argument("--prompt", "-p", help="the one message; without it, messages are read from the terminal, or one from standard input")
-    made.add_argument("--system", help="what the model is told first")
+    made.add_argument("--system", help="the system message")
     made.add_argument("--dtype", help="which weights, where the folder has several: q4f16, q4, q8, int8, uint8, fp16, fp32")
     made.add_argument("--file", help="the ONNX file's path in the folder")
     made.add_argument("--context-length", type=int, help="the most tokens of a conversation")

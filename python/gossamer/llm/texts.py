@@ -94,7 +94,7 @@ class Detokenizer:
         return before + own.joined([last, token])[len(own.joined([last])) :]
 
     def end(self) -> str:
-        """What is left: bytes that are no character are U+FFFD."""
+        """The rest of the text. Invalid UTF-8 is U+FFFD."""
         text = self._decoder.decode(b"", True)
         self._decoder.reset()
         return text

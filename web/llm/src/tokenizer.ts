@@ -77,7 +77,7 @@ export class Tokenizer {
     return bytes;
   }
 
-  /** @internal A token by itself, as it is after another one: bytes that are no character are U+FFFD in its text. */
+  /** @internal A token by itself, as it is after another one. Invalid UTF-8 is U+FFFD in its text. */
   pieceOf(id: number): {text: string; bytes: Uint8Array} {
     const own = this.bytesOf(id);
     if (own) return {text: new TextDecoder().decode(own), bytes: own};
@@ -129,7 +129,7 @@ export class Detokenizer {
     return before + text.slice(context.length);
   }
 
-  /** What is left: bytes that are no character are U+FFFD. */
+  /** The rest of the text. Invalid UTF-8 is U+FFFD. */
   end(): string {
     return this.#decoder.decode();
   }
