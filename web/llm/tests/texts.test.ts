@@ -19,7 +19,7 @@ test('text of tokens one by one is that of all tokens; no piece has half a chara
   }
 });
 
-test('bytes that are no character are one U+FFFD as soon as that is certain', () => {
+test('invalid UTF-8 is one U+FFFD as soon as that is certain', () => {
   const stream = tokenizer.stream();
   assert.deepEqual([0xe8, 0xaa].map((id) => stream.push(id)), ['', '']);
   assert.equal(stream.push(0x61), '\uFFFDa'); // the letter a
