@@ -47,7 +47,7 @@ demo: wasm ## compile a real model for every target and run it in a browser
 	@$(RUN) node web/build.mjs runtime examples && node tools/demo/demo.mjs
 
 examples: wasm ## pages that train and run models; ARGS=FOLDER for a folder of models and data
-	@$(RUN) node web/build.mjs compiler && node web/examples/serve.mjs $(ARGS)
+	@$(RUN) node web/build.mjs compiler llm && node web/examples/serve.mjs $(ARGS)
 
 bench: build ## measure against the peers, into bench/results/; ARGS="--only wasm --model resnet50"
 	@$(RUN) tools/setup/setup.sh --bench && bench/before.sh >/dev/null && node bench/run.mjs $(ARGS)

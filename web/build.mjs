@@ -19,10 +19,10 @@ const needs = {
   llm: ['runtime', 'compiler', 'ort'],
   rpc: ['runtime', 'compiler'],
   vite: ['runtime', 'compiler', 'ort'],
-  examples: ['runtime', 'compiler', 'tensor', 'rpc'],
+  examples: ['runtime', 'compiler', 'tensor', 'llm', 'rpc'],
 };
-/** Workspaces that have the same compiler.wasm, which the first one makes. */
-const after = {tensor: 'compiler', examples: 'compiler', llm: 'ort'};
+/** Workspaces whose files these copy, such as compiler.wasm. */
+const after = {tensor: ['compiler'], examples: ['compiler', 'llm'], llm: ['ort']};
 /** Files outside of web/ that end up in a workspace's dist. */
 const outside = {
   compiler: ['../build-wasm/compiler.wasm', '../build-wasm/tuner.wasm', '../src/shipped'],
@@ -61,7 +61,7 @@ const building = {};
 /** Resolves to whether the workspace is built. */
 function build(folder) {
   building[folder] ??= (async () => {
-    if (after[folder] && !(await build(after[folder]))) return false;
+    if ((await Promise.all((after[folder] ?? []).map(build))).includes(false)) return false;
     if (!all && isBuilt(folder)) return true;
     const code = await new Promise((resolve) => {
       spawn('npm', ['run', '--silent', 'build', '-w', folder], {cwd: here, stdio: 'inherit'}).on('close', resolve);

@@ -1,9 +1,9 @@
 // The examples' pages, in one folder that anything serves: node build.mjs [OUT [PAGE ...]].
 // OUT/PAGE.html, PAGE.js and PAGE.css for each, index.html that lists them, and compiler.wasm, tuner.wasm and a small model, which all of
-// them find there.
+// them find there. The chat page has @gossamer/llm in OUT/llm and, after `make chat-model`, a model in OUT/chat-model.
 import {copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
-import {bundle} from '../runtime/build/bundle.mjs';
+import {bundle, workersAsText} from '../runtime/build/bundle.mjs';
 import {withServerNote} from '../runtime/build/server_note.mjs';
 
 const here = import.meta.dirname;
@@ -13,6 +13,13 @@ const pages = chosen.length > 0 ? chosen : all;
 
 if (process.argv.length < 3) rmSync(out, {recursive: true, force: true});
 mkdirSync(out, {recursive: true});
+/** As in a page without a bundler: the published package in a folder of its own, with its worker and compiler. */
+const publishedChat = {
+  name: 'published-chat',
+  setup({onResolve}) {
+    onResolve({filter: /^@gossamer\/llm$/}, () => ({path: './llm/llm.js', external: true}));
+  },
+};
 const files = (name) => Object.fromEntries(pages.map((page) => [page, join(here, page, name)]));
 await bundle({
   entryPoints: files('main.ts'),
@@ -20,6 +27,7 @@ await bundle({
   splitting: true,
   chunkNames: 'chunk-[hash]',
   outdir: out,
+  plugins: [workersAsText, publishedChat],
 });
 await bundle({entryPoints: {...files('style.css'), index: join(here, 'style.css')}, outdir: out});
 for (const page of ['', ...pages]) {
@@ -36,3 +44,10 @@ copyFileSync(join(here, '../../examples/digits/model.onnx'), join(out, 'digits.o
 // Records that come with the compiler: found beside the scripts, too.
 const records = join(here, '../compiler/dist/records');
 if (existsSync(records)) cpSync(records, join(out, 'records'), {recursive: true});
+if (pages.includes('chat')) {
+  const llm = join(here, '../llm/dist');
+  if (existsSync(join(llm, 'llm.js'))) cpSync(llm, join(out, 'llm'), {recursive: true, filter: (file) => !/\/(types|test)(\/|$)/.test(file.slice(llm.length))});
+  else console.log(`@gossamer/llm is not built yet (make web): looked at ${llm}`);
+  const model = join(here, '../../build/chat-model');
+  if (existsSync(join(model, 'config.json'))) cpSync(model, join(out, 'chat-model'), {recursive: true});
+}

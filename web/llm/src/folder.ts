@@ -16,8 +16,8 @@ export interface Folder {
   readonly where: string;
   /** Its files, where they can be listed. */
   readonly names: readonly string[] | undefined;
-  /** Undefined: there is no such file. */
-  readonly read: (name: string) => Promise<Bytes | undefined>;
+  /** Undefined: there is no such file. `told` is called with bytes that arrive from a server that says how many there are. */
+  readonly read: (name: string, told?: (done: number, total: number) => void) => Promise<Bytes | undefined>;
   /** What changes when the file does, without a look at its content. Undefined: nothing is known of it. */
   readonly stamp: (name: string) => Promise<string | undefined>;
   /** Where the runtime finds a compiled package. */
@@ -71,6 +71,26 @@ async function onDisk(path: string, fs: typeof FileSystem): Promise<Folder> {
   };
 }
 
+/** The body of an answer. Its length is only a hint, because it may be that of compressed bytes. */
+async function received(response: Response, told: ((done: number, total: number) => void) | undefined): Promise<Uint8Array> {
+  const total = Number(response.headers.get('content-length'));
+  if (!told || !response.body || !(total > 0)) return new Uint8Array(await response.arrayBuffer());
+  let bytes = new Uint8Array(total);
+  let done = 0;
+  const reader = response.body.getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const end = done + part.value.length;
+    if (end > bytes.length) {
+      const larger = new Uint8Array(Math.max(end, 2 * bytes.length));
+      larger.set(bytes);
+      bytes = larger;
+    }
+    bytes.set(part.value, done);
+    told((done = end), Math.max(end, total));
+  }
+  return done === bytes.length ? bytes : bytes.slice(0, done);
+}
+
 function onServer(address: string, {fetch: get = (url, init) => fetch(url, init), requestInit}: Requests, signal: AbortSignal | undefined): Folder {
   const base = typeof location === 'undefined' ? undefined : location.href;
   const [path = '', query] = address.split('?');
@@ -84,12 +104,12 @@ function onServer(address: string, {fetch: get = (url, init) => fetch(url, init)
     where: folder.href,
     names: undefined,
     address: folder.href + (query ? `?${query}` : ''),
-    read: async (name) => {
+    read: async (name, told) => {
       const response = await ask(name, {});
       // Servers answer for a missing file as they like: a page, 403, 404.
       if ([401, 403, 404, 410].includes(response.status) || /^text\/html/.test(response.headers.get('content-type') ?? '')) return undefined;
       if (!response.ok) throw new Error(`load(): ${folder.href}${name}: the server answered ${response.status} ${response.statusText}`.trim());
-      return new Uint8Array(await response.arrayBuffer());
+      return received(response, told);
     },
     stamp: async (name) => {
       const {ok, headers} = await ask(name, {method: 'HEAD'});

@@ -5,7 +5,7 @@ import type {ChatCompletion, ChatCompletionChunk, ChatRequest, Completion, Compl
 import type {WeightType} from './model_files.ts';
 import type {Stream} from './stream.ts';
 
-/** Stages in order: files of the tokenizer, the compiler, then the run time, which downloads a package, builds its kernels and uploads weights. */
+/** Stages in order: files of the tokenizer, download of the model in bytes (from a server), the compiler, then kernels and upload of weights. */
 export interface LoadProgress {
   readonly stage: 'files' | 'compile' | 'download' | 'kernels' | 'upload';
   readonly done: number;

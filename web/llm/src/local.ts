@@ -113,7 +113,7 @@ async function openModel(folder: Folder, config: Config, options: LoadOptions): 
         await kept?.forget();
       }
     }
-    network ??= readNetwork(folder, options.file, options.dtype, config.onnxFile);
+    network ??= readNetwork(folder, options.file, options.dtype, config.onnxFile, onProgress && ((done, total) => onProgress({stage: 'download', done, total})));
     const {sources} = await network;
     const files = await compiled(await network, device, options);
     const model = await load(files, {...common, device});

@@ -27,19 +27,27 @@ function candidates(dtype: WeightType | undefined, named: string | undefined): s
   return [...(named && !dtype ? [named] : []), ...paths];
 }
 
-/** Throws where there is none. */
-export async function readNetwork(folder: Folder, file: string | undefined, dtype: WeightType | undefined, genaiFile: string | undefined): Promise<Network> {
+/** Throws where there is none. `told` is called with bytes that arrive, of all files together. */
+export async function readNetwork(
+  folder: Folder, file: string | undefined, dtype: WeightType | undefined, genaiFile: string | undefined, told?: (done: number, total: number) => void,
+): Promise<Network> {
+  const arrived = new Map<string, readonly [done: number, total: number]>();
+  const sum = (which: 0 | 1): number => [...arrived.values()].reduce((all, each) => all + each[which], 0);
+  const read = (path: string): Promise<Bytes | undefined> => folder.read(path, told && ((...each) => {
+    arrived.set(path, each);
+    told(sum(0), sum(1));
+  }));
   const paths = file === undefined ? candidates(dtype, genaiFile) : [file];
   // Requests for what a list says is not there would fail one by one.
   const likely = folder.names ? paths.filter((path) => folder.names?.includes(path)) : paths;
   for (const path of likely) {
-    const found = await folder.read(path);
+    const found = await read(path);
     if (!found) continue;
     const model = await bytesOf(found);
     const place = (name: string): string => path.replace(/[^/]*$/, '') + name.replace(/^\.\//, '');
     const names = weightFiles(model);
     const weights = names.map(async (name) => {
-      const bytes = await folder.read(place(name));
+      const bytes = await read(place(name));
       if (bytes) return [name, bytes] as const;
       throw new Error(`load(): ${path} of ${folder.where} keeps weights in ${place(name)}, which is missing`);
     });

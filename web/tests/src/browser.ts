@@ -12,6 +12,8 @@ export interface Page {
   /** Waits until the expression is true, 30 s at most. */
   waitFor(expression: string): Promise<void>;
   screenshot(file: string): Promise<void>;
+  /** The size of the window, and whether its user prefers dark colours. Chromium only. */
+  appear(as: {readonly width: number; readonly height: number; readonly isDark?: boolean}): Promise<void>;
   /** Gives the file control that the selector finds these files, as its user would. */
   choose(selector: string, files: readonly GivenFile[]): Promise<void>;
   /** What the browser saves when the element that the selector finds is clicked. Chromium only. */
@@ -124,6 +126,10 @@ async function startChromium(options: BrowserOptions): Promise<Browser> {
         evaluate: (expression) => page.evaluate(expression),
         waitFor: async (expression) => void (await page.waitForFunction(expression)),
         screenshot: async (path) => void (await page.screenshot({path, fullPage: true})),
+        async appear({width, height, isDark = false}) {
+          await page.setViewportSize({width, height});
+          await page.emulateMedia({colorScheme: isDark ? 'dark' : 'light'});
+        },
         choose: (selector, files) => page.evaluate(chooseScript(selector, files)),
         async save(selector) {
           const [download] = await Promise.all([
@@ -187,6 +193,7 @@ async function startFirefox(options: BrowserOptions): Promise<Browser> {
         waitFor: async (expression) => void (await page.waitForFunction(expression)),
         screenshot: async (path) => void (await page.screenshot({path: path})),
         choose: async (selector, files) => void (await page.evaluate(chooseScript(selector, files))),
+        appear: () => Promise.reject(new Error('only Chromium changes how it appears')),
         save: () => Promise.reject(new Error('Firefox saves files by itself')),
         takeLog: () => log.take(),
         close: () => page.close(),
