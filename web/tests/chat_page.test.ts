@@ -13,10 +13,11 @@ import {Conversation} from '../examples/chat/conversation.ts';
 import {type Device, needsOf} from '../examples/chat/findings.ts';
 import {byPath, folderAddress, type ModelFiles, sizesOf} from '../examples/chat/model_files.ts';
 import {spokenLength} from '../examples/chat/speaker.ts';
+import {partsOf} from '../examples/chat/thoughts.ts';
 import {bytesText} from '../examples/chat/units.ts';
 import {load} from '../llm/src/index.ts';
 import {type Example, withExample} from './src/example.ts';
-import {folder} from './src/server.ts';
+import {folder, type Server, text} from './src/server.ts';
 
 const dist = join(import.meta.dirname, '../../../llm/dist');
 const skip = existsSync(join(dist, 'llm.js')) && existsSync(join(dist, 'compiler.wasm')) ? false : '@gossamer/llm is not built (make web)';
@@ -29,6 +30,7 @@ interface Kept {
 }
 
 interface Chat {
+  readonly server: Server;
   readonly open: (query?: string) => Promise<Example>;
   /** Files of models that were fetched since the last call. */
   readonly fetched: () => string[];
@@ -46,7 +48,7 @@ async function withChat(use: (chat: Chat) => Promise<void>): Promise<void> {
         response.setHeader('ETag', '"1"');
         return models(rest, request, response);
       });
-      await use({open, fetched: () => [names, (names = [])][0] as string[]});
+      await use({server, open, fetched: () => [names, (names = [])][0] as string[]});
     });
   } finally {
     rmSync(work, {recursive: true});
@@ -62,9 +64,9 @@ async function ready(example: Example): Promise<void> {
 }
 
 /** Sends a message and resolves with the answer. */
-async function asked(example: Example, text: string): Promise<Kept> {
+async function asked(example: Example, question: string): Promise<Kept> {
   await example.forget();
-  await example.enter('#message', text);
+  await example.enter('#message', question);
   await example.press('#send');
   await example.reach('ready');
   return (await turns(example)).at(-1) as Kept;
@@ -166,9 +168,17 @@ test('conversation and settings outlive the page; a compiled model is kept, and 
   }));
 
 test('what is missing is said before the download', {skip}, () =>
-  withChat(async ({open, fetched}) => {
+  withChat(async ({server, open, fetched}) => {
+    // As if `make chat-model` had been run.
+    server.put('/chat-model', folder(join(import.meta.dirname, 'none')));
+    server.put('/chat-model/config.json', text(JSON.stringify({max_position_embeddings: 5}), 'application/json'));
     const example = await open();
     await example.reach('idle');
+    await example.page.waitFor("!document.querySelector('#own-row').hidden");
+    await example.press('#own');
+    await example.reach('found');
+    assert.equal(await example.text('#found-name'), 'Small model of this project');
+    assert.match(await example.text('#findings'), /no tokenizer\.json/);
     await example.page.evaluate('navigator.gpu.requestAdapter = async () => null');
     await example.enter('#address', 'models/tiny');
     await example.press('#by-address button');
@@ -187,7 +197,8 @@ test('what is missing is said before the download', {skip}, () =>
   }));
 
 /** Texts that a model may write to do harm. */
-const HOSTILE = `# Title
+const HOSTILE = `<think>It wants <b>harm</b>.</think>
+# Title
 
 <img src=x onerror="window.harmed = true"><script>window.harmed = true</script> ![a picture](https://example.com/x.png)
 
@@ -260,7 +271,7 @@ const DEVICE: Device = {gpu: {name: 'gpu', hasF16: true, largestBuffer: 128 * 2 
 test('needs of a model against a device', () => {
   const needs = (files: Partial<ModelFiles>, device: Partial<Device>, target = '', context?: number): ReturnType<typeof needsOf> =>
     needsOf({...FILES, ...files}, {weights: FILES.weights[0], target, context}, {...DEVICE, ...device});
-  const found = (...given: Parameters<typeof needs>): string => needs(...given).findings.map(({kind, text}) => `${kind}: ${text}`).join('\n');
+  const found = (...given: Parameters<typeof needs>): string => needs(...given).findings.map((each) => `${each.kind}: ${each.text}`).join('\n');
   assert.deepEqual(needs({words: 1} as Partial<ModelFiles>, {}).download, 1e9);
   assert.equal(needs({}, {}).cache, 2 * 24 * 512 * 4096 * 4);
   const gpu = {name: 'gpu', hasF16: false, largestBuffer: 1e9};
@@ -307,6 +318,9 @@ test('conversations and what is read aloud', () => {
   assert.equal(new Conversation(store).turns.length, 4);
   conversation.edit(0, 'd');
   assert.deepEqual(conversation.turns.map(({content}) => content), ['d']);
+  assert.deepEqual(partsOf('<think>a'), {thoughts: 'a', answer: ''});
+  assert.deepEqual(partsOf('\n<think>a</think>\n\nb'), {thoughts: 'a', answer: 'b'});
+  assert.deepEqual(partsOf('b <think>'), {thoughts: '', answer: 'b <think>'});
   assert.equal(spokenLength('One. Two'), 4);
   assert.equal(spokenLength('3.5 and'), 0);
   assert.equal(spokenLength('a\nb'), 2);

@@ -8,6 +8,7 @@ import {isSend, MessagesView} from './messages_view.ts';
 import {startModelPanel} from './model_panel.ts';
 import {restoreSettings, sampling, systemPrompt} from './settings.ts';
 import {Speaker} from './speaker.ts';
+import {partsOf} from './thoughts.ts';
 import {bytesText, rateText} from './units.ts';
 
 const field = byId('message', HTMLTextAreaElement);
@@ -155,10 +156,10 @@ async function answer(): Promise<void> {
   speaker.begin();
   const {text, note} = await generate(llm, generation.signal, (so) => {
     growing.show(so);
-    speaker.update(so);
+    speaker.update(partsOf(so).answer);
   });
   conversation.answer(text, note);
-  speaker.end(text === '' ? note : text);
+  speaker.end(partsOf(text).answer || note);
   generation = undefined;
   showConversation();
   showControls();

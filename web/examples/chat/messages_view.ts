@@ -2,6 +2,7 @@
 import {make} from '../page/page.ts';
 import type {Turn} from './conversation.ts';
 import {MarkdownView} from './markdown.ts';
+import {partsOf} from './thoughts.ts';
 
 export interface Actions {
   /** The user wrote another text in this place. */
@@ -13,6 +14,29 @@ export interface Actions {
 /** An answer that is being made. */
 export interface Growing {
   readonly show: (text: string) => void;
+}
+
+/** The text of an answer, below the thoughts that led to it. */
+class AnswerView {
+  readonly elements: readonly HTMLElement[];
+  readonly #thoughts: HTMLDetailsElement;
+  readonly #thoughtsView: MarkdownView;
+  readonly #answerView: MarkdownView;
+
+  constructor() {
+    const [thought, answer] = [make('div', {className: 'markdown'}), make('div', {className: 'text markdown'})];
+    this.#thoughts = make('details', {className: 'thoughts', hidden: true}, make('summary', {}, 'Thoughts'), thought);
+    this.#thoughtsView = new MarkdownView(thought);
+    this.#answerView = new MarkdownView(answer);
+    this.elements = [this.#thoughts, answer];
+  }
+
+  show(text: string): void {
+    const {thoughts, answer} = partsOf(text);
+    this.#thoughts.hidden = thoughts.trim() === '';
+    this.#thoughtsView.show(thoughts);
+    this.#answerView.show(answer);
+  }
 }
 
 const actionButton = (text: string, label: string, act: () => void): HTMLButtonElement => {
@@ -90,26 +114,25 @@ export class MessagesView {
   }
 
   #answer({content, note}: Turn, at: number): HTMLLIElement {
-    const text = make('div', {className: 'text markdown'});
-    new MarkdownView(text).show(content);
+    const view = new AnswerView();
+    view.show(content);
     const copy = actionButton('Copy', `Copy answer ${at + 1}`, () => {
-      navigator.clipboard.writeText(content).then(() => (copy.textContent = 'Copied'), () => (copy.textContent = 'Not allowed'));
+      navigator.clipboard.writeText(partsOf(content).answer).then(() => (copy.textContent = 'Copied'), () => (copy.textContent = 'Not allowed'));
     });
     const again = this.#forChange('Again', `Answer ${at + 1} again`, () => this.#actions.again(at));
     const hint = make('span', {className: 'hint', textContent: note ?? ''});
-    return this.#item('assistant', text, make('div', {className: 'actions'}, copy, again, hint));
+    return this.#item('assistant', ...view.elements, make('div', {className: 'actions'}, copy, again, hint));
   }
 
   /** Adds an answer without text. */
   begin(): Growing {
-    const text = make('div', {className: 'text markdown'});
-    const item = this.#item('assistant', text);
+    const view = new AnswerView();
+    const item = this.#item('assistant', ...view.elements);
     // The page reads finished sentences aloud by itself (speaker.ts).
     item.ariaBusy = 'true';
     item.classList.add('waiting');
     this.#list.append(item);
     this.#toEnd();
-    const view = new MarkdownView(text);
     return {
       show: (content) => {
         item.classList.toggle('waiting', content === '');

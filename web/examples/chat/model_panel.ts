@@ -46,6 +46,7 @@ function weightsText({dtype, file, bytes}: Weights): string {
 
 async function look(from: string | ReadonlyMap<string, File>, name?: string): Promise<void> {
   if (abort) return;
+  const before = byId('status', HTMLElement).textContent;
   showTrouble();
   show('found', false);
   tell('status', 'Looking at the files …');
@@ -53,7 +54,7 @@ async function look(from: string | ReadonlyMap<string, File>, name?: string): Pr
   try {
     [files, device] = await Promise.all([lookAt(from), deviceHere()]);
   } catch (problem) {
-    tell('status', 'No model is chosen.');
+    tell('status', before);
     throw typeof from === 'string' && problem instanceof TypeError ? new Error(`${from} cannot be read. Check the address, and that its server allows other pages to read it (CORS).`, {cause: problem}) : problem;
   }
   tell('found-name', name ?? files.name);
