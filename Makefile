@@ -9,10 +9,10 @@ RUN := . tools/setup/environment.sh;
 PACKAGES := runtime compiler tensor ort llm rpc
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native wasm web packages build test check demo examples bench bench-pack conformance zoo fuzz fingerprints aarch64 format lint sanitize clean
+.PHONY: help setup native wasm web packages build test check demo examples chat-model bench bench-pack conformance zoo fuzz fingerprints aarch64 format lint sanitize clean
 
 help: ## what there is
-	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 setup: ## install what is missing (apt-get, npm)
 	@tools/setup/setup.sh
@@ -48,6 +48,9 @@ demo: wasm ## compile a real model for every target and run it in a browser
 
 examples: wasm ## pages that train and run models; ARGS=FOLDER for a folder of models and data
 	@$(RUN) node web/build.mjs compiler llm && node web/examples/serve.mjs $(ARGS)
+
+chat-model: wasm ## train the small chat model of the examples, with Gossamer's tensors, into build/chat-model
+	@$(RUN) node web/build.mjs tensor llm && node tools/chat_model/make.mjs $(ARGS)
 
 bench: build ## measure against the peers, into bench/results/; ARGS="--only wasm --model resnet50"
 	@$(RUN) tools/setup/setup.sh --bench && bench/before.sh >/dev/null && node bench/run.mjs $(ARGS)
