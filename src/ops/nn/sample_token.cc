@@ -127,7 +127,9 @@ class Sampler {
     const Tensor second = searched("sample.top_p", below, chance, kept,
                                    [&](Point p) { return limit(p, 1) * mass({p[0], p[1]}); });
     return b_.compute("sample.threshold", DType::f32, rows, [&](Point p) {
-      return most.at(p) + ir::max(ir::max(first.at(p), second.at(p)), limit(p, 2));
+      // Sums round: without room for that, the token at the threshold could be lost.
+      const Expr room = 4e-6 + ir::abs(most.at(p)) * 2.4e-7;
+      return most.at(p) + (ir::max(ir::max(first.at(p), second.at(p)), limit(p, 2)) - room);
     });
   }
 
