@@ -47,10 +47,15 @@ class Sampling {
     const ValueId penalties = value("sampling.penalties", DType::f32);
     input(penalties, {ir::index(3)}, ops::floats({3}, {1, 0, 0}));
 
+    const ValueId mask = value("sampling.mask", DType::i32);
+    const Expr masked = dim("sampling.masked", 0, 1);
+    input(mask, {masked, dim("sampling.mask_width", 1, ir::default_estimate)},
+          ops::int32s({0, 0}, {}));
+
     const ValueId next = value("next_ids", DType::i64);
     const ValueId present = value("present_token_counts", DType::i32);
     node("ai.gossamer", "SampleToken",
-         {rows, *ids, counts, *past, temperature, seed, filters, penalties},
+         {rows, *ids, counts, *past, temperature, seed, filters, penalties, mask},
          {next, present, logits}, {});
     graph_.outputs.push_back(next);
     graph_.outputs.push_back(present);

@@ -22,8 +22,11 @@ constexpr int ways = 16, passes = 6;
 constexpr int64_t least_part = 64, most_parts = 4000, most_sums = 128;
 
 // Of the inputs, in order.
-constexpr std::array<std::pair<int, int>, 8> ranks = {
-    {{0, 3}, {1, 2}, {2, 2}, {3, 4}, {4, 1}, {5, 1}, {6, 2}, {7, 1}}};
+constexpr std::array<std::pair<int, int>, 9> ranks = {
+    {{0, 3}, {1, 2}, {2, 2}, {3, 4}, {4, 1}, {5, 1}, {6, 2}, {7, 1}, {8, 2}}};
+
+// Tokens of an element of the mask, of which each has a bit.
+constexpr int64_t mask_bits = 32;
 
 const Expr lowest = ir::constant(DType::f32, -std::numeric_limits<float>::max());
 
@@ -48,6 +51,12 @@ class Sampler {
     GS_TRY(has_shape(b_, 5, {ir::index(2)}));
     GS_TRY(has_shape(b_, 6, {b_.input(6).dim(0), ir::index(3)}));
     GS_TRY(has_shape(b_, 7, {ir::index(3)}));
+    if (b_.has(8)) {
+      const Tensor& mask = b_.input(8);
+      GS_TRY(b_.require(mask.dim(0) == 0 || (mask.dim(0) == batch() &&
+                                             mask.dim(1) * mask_bits >= ir::index(words_)),
+                        "`mask` has a bit for each token of each sample, or no rows"));
+    }
     sampled_ = b_.input(4).dim(0);
     filtered_ = b_.input(6).dim(0);
     last_ = b_.compute("sample.logits", logits.dtype(), {batch(), ir::index(1), logits.dim(2)},
@@ -94,7 +103,19 @@ class Sampler {
     return ir::select(count >= none, punished, raw);
   }
   Expr scaled(const Expr& sample, const Expr& word) const {
-    return logit(sample, word) / b_.input(4)({ir::index(0)});
+    return allowed(sample, word, logit(sample, word) / b_.input(4)({ir::index(0)}));
+  }
+
+  // The value of a token, the lowest one if the mask lacks its bit.
+  Expr allowed(const Expr& sample, const Expr& word, const Expr& value) const {
+    const Tensor& mask = b_.input(8);
+    if (!mask) return value;
+    const auto number = [](int64_t value) { return ir::constant_int(DType::i32, value); };
+    const Expr bits = mask({sample, b_.simplify(ir::floordiv(word, mask_bits))});
+    const Expr place = ir::cast(DType::i32, b_.simplify(ir::floormod(word, mask_bits)));
+    const Expr bit =
+        ir::binary(ir::BinaryOp::bit_and, ir::binary(ir::BinaryOp::shr, bits, place), number(1));
+    return ir::select(ir::select(mask.dim(0) > 0, bit, number(1)) != number(0), value, lowest);
   }
 
   // For each row of filters, how far below the largest logit a token may be: [batch, filters].
@@ -214,7 +235,8 @@ class Sampler {
   }
 
   Expr key(const Expr& sample, const Expr& word) const {
-    return ir::select(sampled_ > 0, chances_({sample, word}), logit(sample, word));
+    return ir::select(sampled_ > 0, chances_({sample, word}),
+                      allowed(sample, word, logit(sample, word)));
   }
 
   // Where the largest is: that of each part of the vocabulary, the best part, and the place there.
@@ -278,7 +300,8 @@ std::vector<OpDef> sample_token_family() {
                       {"temperature", only(DType::f32)},
                       {"seed", only(DType::i32)},
                       {"filters", only(DType::f32)},
-                      {"penalties", only(DType::f32)}},
+                      {"penalties", only(DType::f32)},
+                      {"mask", only(DType::i32), optional}},
            .outputs = {"next", "present_counts", "last_logits"},
            .define = [](Builder& b) { return Sampler(b).define(); },
            .cases = [] -> Cases {
@@ -288,9 +311,10 @@ std::vector<OpDef> sample_token_family() {
              const TensorData free = floats({0, 3}, {}), plain = floats({3}, {1, 0, 0});
              const TensorData greedy = floats({0}, {}), warm = floats({1}, {0.8f});
              const auto with = [&](const TensorData& counts, const TensorData& temperature,
-                                   const TensorData& filters, const TensorData& penalties) {
-               return std::vector<TensorData>{{},          ids,  counts,  {},
-                                              temperature, seed, filters, penalties};
+                                   const TensorData& filters, const TensorData& penalties,
+                                   const TensorData& mask = {}) {
+               return std::vector<TensorData>{{},   ids,     counts,    {},  temperature,
+                                              seed, filters, penalties, mask};
              };
              const std::vector<std::vector<int64_t>> shapes = {{2, 3, 37}, {}, {}, {-1}};
              const auto one = [&](std::string name, std::vector<TensorData> inputs) {
@@ -299,13 +323,20 @@ std::vector<OpDef> sample_token_family() {
              std::vector<int32_t> seen(74);
              for (size_t at = 0; at < seen.size(); at += 3) seen[at] = static_cast<int32_t>(at % 5);
              const TensorData counts = int32s({2, 37}, seen);
+             const TensorData mask = int32s({2, 2}, {-0x5a5a5a5b, 0x15, 0x00ff8100, 0});
              const TensorData punished = floats({3}, {1.3f, 0.5f, 0.25f});
              return {one("greedy", with(none, greedy, free, plain)),
                      one("greedy with penalties", with(counts, greedy, free, punished)),
                      one("by temperature", with(none, warm, free, plain)),
                      one("top k", with(none, warm, floats({1, 3}, {3, 2, -100}), plain)),
                      one("top p", with(none, warm, floats({1, 3}, {1e9f, 0.6f, -100}), plain)),
-                     one("all", with(counts, warm, floats({1, 3}, {9, 0.9f, -3}), punished))};
+                     one("all", with(counts, warm, floats({1, 3}, {9, 0.9f, -3}), punished)),
+                     one("greedy with a mask", with(none, greedy, free, plain, mask)),
+                     one("by temperature with a mask", with(none, warm, free, plain, mask)),
+                     one("all with a mask",
+                         with(counts, warm, floats({1, 3}, {9, 0.9f, -3}), punished, mask)),
+                     one("one token",
+                         with(none, warm, free, plain, int32s({2, 2}, {1 << 30, 0, 0, 1 << 4})))};
            }}};
 }
 
