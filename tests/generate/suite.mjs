@@ -11,7 +11,7 @@ import {startBrowser} from '../../tools/demo/browser.mjs';
 import {opened, serve} from '../npm/forms.mjs';
 import {llama} from '../state/llama.mjs';
 import {Tally} from '../tally.mjs';
-import {draws, ends, logprobs, loop, penalised, SAMPLED, textOf} from './use.mjs';
+import {constraintOf, draws, ends, logprobs, loop, penalised, restricted, ruleNames, SAMPLED, textOf} from './use.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -43,6 +43,22 @@ const careful = await loop(speaker, TOKENS, penalised(PENALTIES));
 for (const promptChunk of [1024, 2]) tally.record(`penalties in Node, the prompt by ${promptChunk}`, same(await textOf(speaker, {maxTokens: TOKENS, ...PENALTIES, promptChunk}), careful));
 for (const [what, problem] of Object.entries({none: undefined, ...(await ends(speaker, {said, chains: false}))})) tally.record(`ends in Node: ${what}`, problem);
 tally.record('log-probabilities in Node', await logprobs(speaker, said));
+const restrictedTexts = {};
+for (const rule of ruleNames) {
+  restrictedTexts[rule] = await loop(speaker, TOKENS, restricted(rule));
+  for (const promptChunk of [1024, 2]) {
+    tally.record(`${rule} in Node, the prompt by ${promptChunk}`, same(await textOf(speaker, {maxTokens: TOKENS, promptChunk, constraint: constraintOf(speaker, rule)}), restrictedTexts[rule]));
+  }
+  tally.record(`${rule} in Node ends`, same(await textOf(speaker, {constraint: constraintOf(speaker, rule, 9)}), restrictedTexts[rule].slice(0, 9)));
+  restrictedTexts[`${rule}, drawn`] = await textOf(speaker, {maxTokens: TOKENS, ...SAMPLED['all filters'], seed: 7, constraint: constraintOf(speaker, rule)});
+  const stopped = await textOf(speaker, {stopTokens: [restrictedTexts[rule][4]], constraint: constraintOf(speaker, rule)});
+  tally.record(`${rule} in Node, until a stop token`, same(stopped, restrictedTexts[rule].slice(0, restrictedTexts[rule].indexOf(restrictedTexts[rule][4]))));
+  let rows = 0;
+  await textOf(speaker, {maxTokens: 6, constraint: constraintOf(speaker, rule), topLogprobs: 1, onLogprobs: ({logprob}) => (rows += Number(Number.isFinite(logprob)))});
+  tally.record(`${rule} in Node with log-probabilities`, same(rows, 6));
+}
+tally.record('a mask of another vocabulary', await textOf(speaker, {constraint: {allowed: () => new Int32Array(3)}}).then((text) => `it gave ${text}`, ({message}) => (/3 elements; 32 are expected/.test(message) ? undefined : message)));
+tally.record('a mask without tokens', await textOf(speaker, {constraint: {allowed: () => new Int32Array(32)}}).then((text) => `it gave ${text}`, ({message}) => (/allows no token/.test(message) ? undefined : message)));
 const texts = {};
 for (const [name, options] of Object.entries(SAMPLED)) {
   texts[name] = await textOf(speaker, {...options, seed: 7, maxTokens: TOKENS});
@@ -54,6 +70,8 @@ speaker.dispose();
 
 const small = await open(compile('small', 'wasm', '--generate'));
 for (const [name, {repetitionPenalty: _, ...options}] of Object.entries(SAMPLED)) tally.record(`draws in Node: ${name}`, await draws(small, options, DRAWS));
+tally.record('draws of every third token in Node', await draws(small, {temperature: 0.9}, DRAWS, 'every third token'));
+tally.record('draws of every third token in Node, filtered', await draws(small, {temperature: 0.9, topK: 20, topP: 0.9}, DRAWS, 'every third token'));
 small.dispose();
 
 const plain = await open(compile('small', 'wasm'));
@@ -69,6 +87,7 @@ const loaded = {};
 const told = (body) => ({device = 'webgpu', ...given}) =>
   (loaded[device] ??= load('/files/speaker_' + device + '/', {device, state: true, stateRows: 128})).then((model) => body(model, given)).catch((problem) => ({error: String(problem.stack)}));
 globalThis.text = told((model, {options}) => use.textOf(model, options));
+globalThis.restricted = told((model, {rule, options}) => use.textOf(model, {...options, constraint: use.constraintOf(model, rule)}));
 globalThis.ends = told(use.ends);
 globalThis.logprobs = told(async (model, {said}) => ({problem: await use.logprobs(model, said)}));
 // What a step of many asks of WebGPU, in the middle of a text.
@@ -114,6 +133,15 @@ try {
   await check('penalties', PENALTIES, careful);
   await check('penalties, the prompt by 1', {...PENALTIES, promptChunk: 1}, careful);
   for (const [name, options] of Object.entries(SAMPLED)) await check(name, {...options, seed: 7}, texts[name]);
+  for (const device of ['webgpu', 'webgl']) {
+    for (const rule of ruleNames) {
+      const wanted = restrictedTexts[rule].slice(0, device === 'webgpu' ? TOKENS : 8);
+      const text = await ask('restricted', {device, rule, options: {maxTokens: wanted.length}});
+      tally.record(`${rule} on ${device}`, text.error ?? same(text, wanted));
+      const drawn = await ask('restricted', {device, rule, options: {...SAMPLED['all filters'], seed: 7, maxTokens: wanted.length}});
+      tally.record(`${rule}, drawn on ${device}`, drawn.error ?? same(drawn, restrictedTexts[`${rule}, drawn`].slice(0, wanted.length)));
+    }
+  }
   for (const [what, problem] of Object.entries({none: undefined, ...(await ask('ends', {said, chains: true}))})) tally.record(`ends on webgpu: ${what}`, problem);
   await check('greedy tokens', {}, said.slice(0, 8), 'webgl');
   await check('all filters', {...SAMPLED['all filters'], seed: 7}, texts['all filters'].slice(0, 8), 'webgl');

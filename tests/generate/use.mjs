@@ -32,6 +32,38 @@ export const penalised = ({repetitionPenalty = 1, presencePenalty = 0, frequency
     return (logit > 0 ? logit / repetitionPenalty : logit * repetitionPenalty) - (times > 0 ? presencePenalty : 0) - times * frequencyPenalty;
   });
 
+/** By name: whether a token may follow what was said. */
+const RULES = {
+  'every third token': (id, said) => id % 3 === said.length % 3,
+  // 0 and the last one are at the ends of masks.
+  'runs of single tokens': (id, said) => (said.length % 5 < 2 ? id % 2 === 0 : id === (said.length * 37) % 150),
+  'one word of the mask': (id) => id >= 96 && id < 128,
+};
+export const ruleNames = Object.keys(RULES);
+/** Tokens of the models of the suite, at least. */
+const allowed = (rule, said, words) => Array.from({length: words}, (_, id) => id).filter((id) => RULES[rule](id, said));
+
+/** A rule as generate() takes it. `most`: where the text ends. */
+export function constraintOf(model, rule, most = Infinity) {
+  const words = model.outputs.find(({name}) => name === 'logits').shape.at(-1);
+  const said = [];
+  return {
+    allowed: () => {
+      if (said.length >= most) return undefined;
+      const bits = new Int32Array(Math.ceil(words / 32));
+      for (const id of allowed(rule, said, words)) bits[id >> 5] |= 1 << (id & 31);
+      return bits;
+    },
+    accept: (id) => said.push(id),
+  };
+}
+
+/** The definition of constraints: what is not allowed has no chance. */
+export const restricted = (rule) => (logits, said) => {
+  const ids = new Set(allowed(rule, said, logits.length));
+  return logits.map((logit, id) => (ids.has(id) ? logit : -Infinity));
+};
+
 /** The definition of filters: probabilities by token. */
 export function probabilities(logits, {temperature, topK = Infinity, topP = 1, minP = 0}) {
   const scaled = logits.map((logit) => logit / temperature);
@@ -48,12 +80,13 @@ export function probabilities(logits, {temperature, topK = Infinity, topP = 1, m
 }
 
 /** What is wrong with first tokens drawn with as many seeds: one that has no chance, or chi-square beyond five deviations. */
-export async function draws(model, options, count) {
+export async function draws(model, options, count, rule) {
   model.state.reset();
   const {logits} = await model.run({input_ids: ids(PROMPT), attention_mask: ids([1, 1, 1])});
-  const shares = probabilities(Array.from(await logits.data()), options);
+  const scores = Array.from(await logits.data());
+  const shares = probabilities(rule ? restricted(rule)(scores, []) : scores, options);
   const found = new Float64Array(shares.length);
-  for (let seed = 0; seed < count; ++seed) for (const id of await textOf(model, {...options, seed, maxTokens: 1})) ++found[id];
+  for (let seed = 0; seed < count; ++seed) for (const id of await textOf(model, {...options, seed, maxTokens: 1, ...(rule && {constraint: constraintOf(model, rule)})})) ++found[id];
   let [square, bins, restFound, restWanted] = [0, -1, 0, 0];
   const add = (has, wanted) => {
     square += (has - wanted) ** 2 / wanted;

@@ -11,7 +11,7 @@ export {load, type LoadOptions, type Progress} from './load.ts';
 export {type DeviceOptions, openDevice} from './open_device.ts';
 export type {Feed} from './feeds.ts';
 export type {TokenLogprob, TokenLogprobs} from './generate/logprobs.ts';
-export type {GenerateOptions} from './generate/options.ts';
+export type {GenerateOptions, TokenConstraint} from './generate/options.ts';
 export type {Group} from './manifest.ts';
 export type {
   CopyReport, Difference, KernelReport, Model, PortInfo, Report, Tuned, TunedKernel, TunedPart, TuneOptions, TuneProgress, Verdict, VerifyOptions,

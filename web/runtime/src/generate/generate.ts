@@ -1,13 +1,14 @@
 /** Text from a language model. A file of its own, as few models have it. */
 import type {Model} from '../model.ts';
 import {GossamerError} from '../types.ts';
+import {constrained} from './constrained.ts';
 import {logprobsOf} from './logprobs.ts';
 import {check, type GenerateOptions} from './options.ts';
 import {gpuReader, plainReader, type Reader} from './reader.ts';
-import {COUNTS, Steps} from './steps.ts';
+import {COUNTS, MASK, Steps} from './steps.ts';
 
 export type {TokenLogprob, TokenLogprobs} from './logprobs.ts';
-export type {GenerateOptions} from './options.ts';
+export type {GenerateOptions, TokenConstraint} from './options.ts';
 
 const wrong = (message: string): GossamerError => new GossamerError('input', `generate(): ${message}`);
 
@@ -45,7 +46,10 @@ export async function* generate(model: Model, given: Iterable<number | bigint>, 
   const words = wordsOf(model);
   check(options);
   const prompt = promptOf(given, words);
-  const {maxTokens = Infinity, signal} = options;
+  const {maxTokens = Infinity, signal, constraint} = options;
+  if (constraint && !model.inputs.some(({name}) => name === MASK)) {
+    throw new GossamerError('unsupported', 'the package cannot restrict tokens: compile the model again with `generate`');
+  }
   const stops = new Set(options.stopTokens);
   signal?.throwIfAborted();
   const aborted = abortOf(signal);
@@ -58,6 +62,7 @@ export async function* generate(model: Model, given: Iterable<number | bigint>, 
     steps = new Steps(model, prompt, words, options, await import('../tensors/tensors.ts'));
     const {gpuDevice} = steps.device;
     const reader = (open = gpuDevice ? gpuReader(gpuDevice) : plainReader());
+    if (constraint) return yield* constrained({constraint, steps, reader, words, stops, aborted, onTaken: () => void ++taken}, options);
     let failed: {readonly problem: unknown} | undefined;
     const send = async (): Promise<void> => {
       try {

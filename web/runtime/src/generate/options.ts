@@ -2,6 +2,17 @@ import type {Feed} from '../feeds.ts';
 import {GossamerError} from '../types.ts';
 import type {TokenLogprobs} from './logprobs.ts';
 
+/** Decides which tokens may follow, such as those of a grammar. */
+export interface TokenConstraint {
+  /**
+   * The tokens that may be next: bit id % 32 of element id / 32, for each token of the vocabulary. A single one is taken without a draw.
+   * Undefined: the text ends here. It is asked once for each token.
+   */
+  allowed(): Int32Array | undefined;
+  /** The token that was taken. Not called for one of stopTokens. */
+  accept(id: number): void;
+}
+
 /** How generate() chooses tokens, and when it ends. Filters apply in the order of their fields. */
 export interface GenerateOptions {
   /** How many tokens at most (default: until a stop token, or the end of the model's context). */
@@ -32,6 +43,8 @@ export interface GenerateOptions {
   readonly onLogprobs?: ((of: TokenLogprobs) => void) | undefined;
   /** How many of the likeliest tokens onLogprobs is told (default 0). */
   readonly topLogprobs?: number | undefined;
+  /** Which tokens may follow. Each token is read before the next run is sent. */
+  readonly constraint?: TokenConstraint | undefined;
   /** Ends it: the iterator throws the signal's reason, and tokens that were given stay valid. */
   readonly signal?: AbortSignal | undefined;
   /** Inputs that generate() does not know, the same in each run. */
@@ -66,7 +79,7 @@ export function check(options: GenerateOptions): void {
 const NONE = 3e38;
 
 /** What the stages that sample take, with the counts of tokens where penalties ask for them (docs/specs/package.md). */
-export function samplingOf(options: GenerateOptions, prompt: readonly number[], words: number) {
+export function samplingOf(options: GenerateOptions, prompt: readonly number[], words: number, hasMask: boolean) {
   const {temperature = 0, topK = Infinity, topP = 1, minP = 0, seed = Math.random() * 2 ** 53} = options;
   const {repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0} = options;
   const penalties = [repetitionPenalty, presencePenalty, frequencyPenalty];
@@ -86,6 +99,7 @@ export function samplingOf(options: GenerateOptions, prompt: readonly number[], 
       'sampling.temperature': f32(sampled ? [temperature] : [], [sampled ? 1 : 0]),
       'sampling.filters': f32(filtered ? limits : [], [filtered ? 1 : 0, 3]),
       'sampling.penalties': f32(penalties, [3]),
+      ...(hasMask && {'sampling.mask': {dtype: 'i32' as const, shape: [0, 0], data: new Int32Array()}}),
       'sampling.seed': {dtype: 'i32' as const, shape: [2], data: Int32Array.of(seed | 0, Math.floor(seed / 2 ** 32) | 0)},
     },
   };
