@@ -72,15 +72,15 @@ export const config = {model_type: 'llama', max_position_embeddings: CONTEXT, eo
 
 const SHAPE = {layers: 1, hidden: 64, heads: 2, groups: 1, inner: 64, places: CONTEXT};
 
-/** The files by their paths. */
-export function tinyModel() {
+/** The files by their paths. `context`: prompt and answer together, in tokens. */
+export function tinyModel({context = CONTEXT} = {}) {
   const json = (value) => Buffer.from(JSON.stringify(value));
   return {
-    'config.json': json(config),
+    'config.json': json({...config, max_position_embeddings: context}),
     'generation_config.json': json({do_sample: true, temperature: 0.8, top_k: 40, eos_token_id: [tokens['<|im_end|>']]}),
     'tokenizer.json': json(tokenizer),
     'tokenizer_config.json': json(tokenizerConfig),
-    'onnx/model.onnx': llama({...SHAPE, words: WORDS}).file,
+    'onnx/model.onnx': llama({...SHAPE, places: context, words: WORDS}).file,
   };
 }
 

@@ -30,6 +30,32 @@ export interface Tool {
   };
 }
 
+/** The form of an answer. */
+export type ResponseFormat =
+  | {readonly type: 'text'}
+  /** Any JSON object. */
+  | {readonly type: 'json_object'}
+  | {
+      readonly type: 'json_schema';
+      readonly json_schema: {
+        readonly name: string;
+        readonly description?: string | undefined;
+        readonly schema?: Readonly<Record<string, unknown>> | undefined;
+        /** Whether the schema has to keep the rules of OpenAI's strict mode. Answers meet it in any case. */
+        readonly strict?: boolean | null | undefined;
+      };
+    }
+  /** Extension: a regular expression of JavaScript for the whole answer. */
+  | {readonly type: 'regex'; readonly pattern: string}
+  /** Extension: a grammar in the GBNF dialect of EBNF. */
+  | {readonly type: 'grammar'; readonly grammar: string};
+
+/** A function that the model must call. */
+export interface NamedTool {
+  readonly type: 'function';
+  readonly function: {readonly name: string};
+}
+
 /** Arguments of both kinds of completions. */
 export interface CommonRequest {
   /** Any name: the loaded model answers. */
@@ -60,8 +86,10 @@ export interface ChatRequest extends CommonRequest {
   /** With logprobs: how many of the likeliest tokens to list in each place, up to 20. */
   readonly top_logprobs?: number | null | undefined;
   readonly tools?: readonly Tool[] | undefined;
-  readonly tool_choice?: 'auto' | 'none' | undefined;
-  readonly response_format?: {readonly type: 'text'} | undefined;
+  readonly tool_choice?: 'auto' | 'none' | 'required' | NamedTool | undefined;
+  /** Whether an answer may have several calls (default true). */
+  readonly parallel_tool_calls?: boolean | null | undefined;
+  readonly response_format?: ResponseFormat | undefined;
   /** Extension: variables of the chat template, such as {enable_thinking: false}. */
   readonly chat_template_kwargs?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -74,6 +102,8 @@ export interface CompletionRequest extends CommonRequest {
   readonly logprobs?: number | null | undefined;
   /** Whether the text begins with the prompt. */
   readonly echo?: boolean | null | undefined;
+  /** Extension: the form of the text after the prompt. */
+  readonly response_format?: ResponseFormat | undefined;
 }
 
 export interface Usage {

@@ -24,6 +24,21 @@ const FLAG: Kind = {wanted: 'a boolean', accepts: (value) => typeof value === 'b
 const OBJECT: Kind = {wanted: 'an object', accepts: isObject};
 const LIST: Kind = {wanted: 'an array', accepts: Array.isArray};
 
+const isNamedTool = (value: unknown): boolean => isObject(value) && value['type'] === 'function' && isObject(value['function']) && isText(value['function']['name']);
+
+/** By type of a form: whether the rest of it is right. */
+const FORMATS: Readonly<Record<string, (format: Readonly<Record<string, unknown>>) => boolean>> = {
+  text: () => true,
+  json_object: () => true,
+  json_schema: ({json_schema: of}) => isObject(of) && isText(of['name']) && /^[\w-]{1,64}$/.test(of['name']) && (of['schema'] === undefined || isObject(of['schema'])) && [undefined, null, true, false].includes(of['strict'] as boolean),
+  regex: ({pattern}) => isText(pattern),
+  grammar: ({grammar}) => isText(grammar),
+};
+const FORMAT: Kind = {
+  wanted: '{type: "text"}, {type: "json_object"}, {type: "json_schema", json_schema: {name, schema, strict}} with a name of letters, digits, _ and -, {type: "regex", pattern} or {type: "grammar", grammar}',
+  accepts: (value) => isObject(value) && Object.hasOwn(FORMATS, String(value['type'])) && FORMATS[value['type'] as string]?.(value) === true,
+};
+
 type Table = Readonly<Record<string, Kind>>;
 
 const COMMON: Table = {
@@ -55,9 +70,9 @@ const CHAT: Table = {
   messages: LIST,
   max_completion_tokens: integer(1),
   tools: LIST,
-  tool_choice: {wanted: '"auto" or "none"', accepts: () => true},
+  tool_choice: {wanted: '"auto", "none", "required" or {type: "function", function: {name}}', accepts: (value) => ['auto', 'none', 'required'].includes(value as string) || isNamedTool(value)},
   parallel_tool_calls: FLAG,
-  response_format: OBJECT,
+  response_format: FORMAT,
   chat_template_kwargs: OBJECT,
   logprobs: FLAG,
   top_logprobs: integer(0, 20),
@@ -71,6 +86,7 @@ const TEXTS: Table = {
     accepts: (value) => isText(value) || isListOf(value, isText) || isListOf(value, Number.isInteger) || isListOf(value, (each) => isListOf(each, Number.isInteger)),
   },
   echo: FLAG,
+  response_format: FORMAT,
   logprobs: integer(0, 20),
   logit_bias: OBJECT,
   best_of: integer(1, 128),
@@ -80,8 +96,6 @@ const TEXTS: Table = {
 /** Arguments that need something that is not there, unless `isHarmless`. */
 const MISSING: readonly (readonly [name: string, isHarmless: (value: unknown) => boolean, missing: string])[] = [
   ['logit_bias', (value) => Object.keys(value as object).length === 0, 'the run time cannot change single logits'],
-  ['response_format', (value) => (value as {type?: unknown}).type === 'text', 'only {"type": "text"} is supported: the run time cannot restrict tokens to a grammar or a schema'],
-  ['tool_choice', (value) => value === 'auto' || value === 'none', 'only "auto" and "none" are supported: the run time cannot force a call'],
   ['suffix', (value) => value === '', 'text is only continued, not filled in'],
   ['best_of', (value) => value === 1, 'the run time does not rank completions'],
 ];
@@ -128,6 +142,14 @@ function checkMessage(message: unknown, at: number): void {
   if (calls !== undefined && calls !== null && !isListOf(calls, isCall)) wrong('.tool_calls', 'it must be an array of {id, type: "function", function: {name, arguments}}');
 }
 
+/** A call can be asked for where there are tools, and one of these. */
+function checkToolChoice({tools = [], tool_choice: choice}: {tools?: readonly {readonly function: {readonly name: string}}[]; tool_choice?: unknown}): void {
+  if (choice === undefined || choice === 'auto' || choice === 'none') return;
+  if (tools.length === 0) throw badRequest("'tool_choice' is only allowed when 'tools' are specified.", 'tool_choice', 'invalid_value');
+  const name = isObject(choice) ? (choice['function'] as {name: string}).name : undefined;
+  if (name !== undefined && !tools.some((tool) => tool.function.name === name)) throw badRequest(`Invalid 'tool_choice': no function "${name}" is in 'tools'.`, 'tool_choice', 'invalid_value');
+}
+
 /** Throws a 400 for a request that is wrong. */
 export function checkChat(request: unknown): Record<string, unknown> {
   const given = checked(request, CHAT);
@@ -139,6 +161,7 @@ export function checkChat(request: unknown): Record<string, unknown> {
     const is = isObject(tool) && tool['type'] === 'function' && isObject(tool['function']) && isText(tool['function']['name']);
     if (!is) throw badRequest(`Invalid 'tools[${at}]': it must be {type: "function", function: {name, description, parameters}}.`, `tools[${at}]`, 'invalid_value');
   }
+  checkToolChoice(given);
   return given;
 }
 

@@ -1,8 +1,10 @@
 /** chat.completions.create() of OpenAI's API. */
+import type {GenerateOptions} from '../../runtime/src/index.ts';
 import type {ChatChoice, ChatCompletion, ChatLogprobs, ChatCompletionChunk, ChatDelta, ChatRequest, FinishReason, RequestOptions, Tool, ToolCall} from './api_types.ts';
 import {checkChat} from './arguments.ts';
 import {stopsOf, usageOf} from './completions.ts';
 import type {Engine} from './engine.ts';
+import type {Wanted} from './grammar/structure.ts';
 import {badRequest} from './errors.ts';
 import type {ChatCompletions} from './language_model.ts';
 import {Logprobs} from './logprobs.ts';
@@ -12,6 +14,21 @@ import {identifier, type Said, ToolCalls} from './tool_calls.ts';
 
 /** Tools that the model may call. */
 const toolsOf = ({tools, tool_choice: choice}: ChatRequest): readonly Tool[] | undefined => (tools?.length && choice !== 'none' ? tools : undefined);
+
+/** What the answer may be, if the request says, and the argument that says so. */
+function wantedOf(request: ChatRequest): {readonly wanted: Wanted; readonly param: string} | undefined {
+  const {tool_choice: choice, parallel_tool_calls: parallel, response_format: given} = request;
+  const tools = toolsOf(request) ?? [];
+  const format = given?.type === 'text' ? undefined : given;
+  const name = typeof choice === 'object' ? choice.function.name : undefined;
+  const isForced = choice === 'required' || name !== undefined;
+  if (isForced || tools.some(({function: {strict}}) => strict === true)) {
+    const all = name === undefined ? tools : tools.filter(({function: of}) => of.name === name);
+    return {wanted: {format, tools: {all, isForced, isParallel: parallel !== false && name === undefined}}, param: 'tools'};
+  }
+  // Who may call tools or answer in a form does the one or the other.
+  return format && {wanted: {format, ...(tools.length > 0 && {tools: {all: tools, isForced, isParallel: parallel !== false}})}, param: 'response_format'};
+}
 
 type Tell = (index: number, delta: ChatDelta, logprobs: ChatLogprobs | null, reason: FinishReason | null) => void;
 
@@ -41,6 +58,8 @@ export class ChatAnswers implements ChatCompletions {
     options.signal?.throwIfAborted();
     // Templates write the tokens that texts begin with.
     const prompt = this.#engine.fit(this.#engine.texts.tokenizer.encode(this.promptOf(given as unknown as ChatRequest), {special: false}), 'messages');
+    const form = wantedOf(given as unknown as ChatRequest);
+    const constraints = form && (await this.#engine.constraints(form.wanted, form.param));
     const head = {id: identifier('chatcmpl-'), created: Math.floor(Date.now() / 1000), model: this.#model};
     const controller = controllerOf(options);
     const {n = 1} = given as {n?: number};
@@ -48,7 +67,7 @@ export class ChatAnswers implements ChatCompletions {
     let tokens = 0;
     const run = async (tell: Tell): Promise<void> => {
       for (let index = 0; index < n; ++index) {
-        const {choice, count} = await this.#answer(given, prompt, index, controller.signal, tell);
+        const {choice, count} = await this.#answer(given, prompt, index, {...(constraints && {constraint: constraints()}), signal: controller.signal}, tell);
         choices.push(choice);
         tokens += count;
       }
@@ -66,7 +85,7 @@ export class ChatAnswers implements ChatCompletions {
     });
   }
 
-  async #answer(request: Readonly<Record<string, unknown>>, prompt: readonly number[], index: number, signal: AbortSignal, tell: Tell): Promise<{choice: ChatChoice; count: number}> {
+  async #answer(request: Readonly<Record<string, unknown>>, prompt: readonly number[], index: number, more: Pick<GenerateOptions, 'constraint' | 'signal'>, tell: Tell): Promise<{choice: ChatChoice; count: number}> {
     const parser = toolsOf(request as unknown as ChatRequest) && new ToolCalls();
     const calls: ToolCall[] = [];
     const logprobs = request['logprobs'] === true ? new Logprobs(this.#engine.texts.tokenizer) : undefined;
@@ -84,7 +103,7 @@ export class ChatAnswers implements ChatCompletions {
       calls.push(...more);
     };
     tell(index, {role: 'assistant', content: ''}, null, null);
-    const options = {...this.#engine.optionsOf(request, prompt, index, logprobs), signal};
+    const options = {...this.#engine.optionsOf(request, prompt, index, logprobs), ...more};
     const {reason, tokens} = await this.#engine.generate(prompt, options, stopsOf(request), (text) => say(parser ? parser.push(text) : {text, calls: []}));
     if (parser) say(parser.end());
     const finish = calls.length > 0 && reason === 'stop' ? 'tool_calls' : reason;

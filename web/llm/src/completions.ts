@@ -35,6 +35,8 @@ export class TextAnswers implements Completions {
     options.signal?.throwIfAborted();
     const {tokenizer} = this.#engine.texts;
     const prompts = promptsOf(request.prompt).map((prompt) => this.#engine.fit(typeof prompt === 'string' ? tokenizer.encode(prompt) : prompt, 'prompt'));
+    const {response_format: format} = request;
+    const constraints = format && format.type !== 'text' ? await this.#engine.constraints({format}, 'response_format') : undefined;
     const {n = 1, echo = false} = given as {n?: number; echo?: boolean};
     const head = {id: identifier('cmpl-'), object: 'text_completion', created: Math.floor(Date.now() / 1000), model: this.#model} as const;
     const controller = controllerOf(options);
@@ -53,7 +55,7 @@ export class TextAnswers implements Completions {
           if (isStream) said(index, piece, logprobs?.forCompletion() ?? null, null);
         };
         if (echoed) say(echoed);
-        const generation = {...this.#engine.optionsOf({max_tokens: 16, ...given}, prompt, choice, logprobs), signal: controller.signal};
+        const generation = {...this.#engine.optionsOf({max_tokens: 16, ...given}, prompt, choice, logprobs), ...(constraints && {constraint: constraints()}), signal: controller.signal};
         const {reason, tokens: count} = await this.#engine.generate(prompt, generation, stopsOf(given), say);
         tokens += count;
         const rest = logprobs?.forCompletion() ?? null;

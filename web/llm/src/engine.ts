@@ -1,5 +1,6 @@
 /** Generations of a loaded model, one after the other. */
-import type {GenerateOptions, Model} from '../../runtime/src/index.ts';
+import type {GenerateOptions, Model, TokenConstraint} from '../../runtime/src/index.ts';
+import type {Structures, Wanted} from './grammar/structure.ts';
 import {APIError, badRequest} from './errors.ts';
 import type {Logprobs} from './logprobs.ts';
 import {StopStrings} from './stop.ts';
@@ -36,6 +37,7 @@ const CHOICES: readonly (readonly [name: string, option: keyof GenerateOptions, 
 export class Engine {
   readonly texts: Texts;
   readonly #model: Model;
+  #structures: Structures | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(model: Model, texts: Texts) {
@@ -51,6 +53,16 @@ export class Engine {
     if (ids.length === 0) throw badRequest(`The '${param}' has no tokens, and this model has no token that texts begin with.`, param, 'empty_prompt');
     if (ids.length < contextLength) return ids;
     throw badRequest(`This model's maximum context length is ${contextLength} tokens. However, your ${param} resulted in ${ids.length} tokens. Please reduce the length of the ${param}.`, param, 'context_length_exceeded');
+  }
+
+  /** What restricts the tokens of each answer of a form. Rejects with a 400 for a form that is wrong or that no answer meets. */
+  async constraints(wanted: Wanted, param: string): Promise<() => TokenConstraint> {
+    const {Structures: Loaded} = await import('./grammar/structure.ts');
+    const {tokenizer, words, stopTokens} = this.texts;
+    if (words === Infinity) throw badRequest(`'${param}' is not supported with this model: its file does not say how many tokens it has.`, param, 'unsupported_parameter');
+    const structures = (this.#structures ??= new Loaded(tokenizer, words, stopTokens));
+    structures.constraint(wanted, param);
+    return () => structures.constraint(wanted, param);
   }
 
   /** The run time's options of a request; `index` of its choices draw otherwise. `logprobs`: told of each token. */

@@ -10,7 +10,7 @@ export {load} from './load.ts';
 export type {ChatCompletions, Completions, LanguageModel, LoadOptions, LoadProgress} from './language_model.ts';
 export type {
   ChatChoice, ChatCompletion, ChatCompletionChunk, ChatDelta, ChatLogprobs, ChatRequest, CommonRequest, Completion, CompletionLogprobs,
-  CompletionRequest, FinishReason, Message, RequestOptions, TextPart, TokenLogprob, Tool, ToolCall, Usage,
+  CompletionRequest, FinishReason, Message, NamedTool, RequestOptions, ResponseFormat, TextPart, TokenLogprob, Tool, ToolCall, Usage,
 } from './api_types.ts';
 export {APIError, type ErrorType} from './errors.ts';
 export type {GivenFiles} from './folder.ts';

@@ -2,7 +2,8 @@
 import type {ToolCall} from './api_types.ts';
 import {overlap} from './stop.ts';
 
-const [OPEN, CLOSE] = ['<tool_call>', '</tool_call>'];
+export const OPEN = '<tool_call>';
+export const CLOSE = '</tool_call>';
 
 /** Letters and digits that are not used twice. */
 export const identifier = (prefix: string): string =>

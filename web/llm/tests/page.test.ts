@@ -89,6 +89,17 @@ test('a page says what Node.js says, in a worker and on its own thread; it downl
     const bytes = scripts.reduce((sum, name) => sum + gzip(name), 0);
     console.log(`a page that chats downloads ${(bytes / 1024).toFixed(1)} KB gzip in ${scripts.length} files`);
     assert.ok(bytes <= MOST_KB * 1024, `${bytes} bytes: ${names.join()}`);
+    // Grammars are fetched when a request asks for a form.
+    assert.ok(!names.some((name) => name.startsWith('structure-')), names.join());
+    const formed = (await inPage(page, `
+      const request = {...${REQUEST}, response_format: {type: 'json_schema', json_schema: {name: 'pair', schema: {type: 'object', properties: {n: {type: 'integer', minimum: 10, maximum: 99}}, required: ['n']}}}};
+      const {choices: [choice]} = await llm.chat.completions.create(request);
+      const unmet = await llm.chat.completions.create({...request, response_format: {type: 'regex', pattern: '[]'}}).catch((problem) => problem);
+      return {content: choice.message.content, unmet: [unmet instanceof APIError, unmet.param]};
+    `)) as {content: string; unmet: unknown};
+    assert.match(formed.content, /^\{"n": \d\d\}$/);
+    assert.deepEqual(formed.unmet, [true, 'response_format']);
+    assert.ok(fetched().some((name) => name.startsWith('structure-')));
 
     // Errors, aborts and several calls pass through the worker.
     const ends = (await inPage(page, `
