@@ -90,6 +90,12 @@ for (const name of names.filter((each) => each.endsWith('.rows.json'))) {
   // Some more than the tokenizer has, as padded vocabularies are.
   const words = 1 + 16 + Math.max(...file.added_tokens.map(({id}) => id), ...(Array.isArray(file.model.vocab) ? [file.model.vocab.length] : Object.values(file.model.vocab)));
   const structures = new Structures(tokenizer, words, []);
+  compare(`${kind}: texts of single tokens`, Array.from({length: words}, (_, id) => id), (id) => {
+    if (!tokenizer.isShown(id) || tokenizer.bytesOf(id)) return [];
+    const [alone, twice] = [tokenizer.joined([id]), tokenizer.joined([id, id])];
+    const [piece, first] = [tokenizer.pieceOf(id).text, new TextDecoder('utf-8', {ignoreBOM: true}).decode(tokenizer.firstBytesOf(id))];
+    return piece === twice.slice(alone.length) && first === alone ? [] : [`${id}: ${said([piece, first])}, not ${said([twice.slice(alone.length), alone])}`];
+  });
   let seed = 1;
   const random = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32;
   for (const [what, {format, isOf}] of Object.entries(FORMS)) {

@@ -1,11 +1,26 @@
 /** Text and tokens of a model, by tokenizer.json. */
 import {Tokenizer as Library} from '@huggingface/tokenizers';
 
+interface Decoder {
+  readonly type?: string;
+  readonly pattern?: {readonly String?: string};
+  readonly content?: string;
+  readonly stop?: number;
+  readonly replacement?: string;
+}
+
 /** The parts of tokenizer.json that are read here. */
 interface TokenizerFile {
   readonly added_tokens?: readonly {readonly id: number; readonly content: string; readonly special?: boolean}[];
-  readonly decoder?: {readonly type?: string; readonly decoders?: readonly {readonly type?: string}[]} | null;
+  readonly decoder?: (Decoder & {readonly decoders?: readonly Decoder[]}) | null;
 }
+
+/** What tokens have in place of spaces. */
+const SPACE = '\u2581';
+
+/** Whether a decoder does nothing to tokens within a text but put spaces. */
+const putsSpaces = ({type, pattern, content, stop = 0, replacement = SPACE}: Decoder): boolean =>
+  type === 'ByteFallback' || type === 'Fuse' || (type === 'Strip' && stop === 0) || (type === 'Metaspace' && replacement === SPACE) || (type === 'Replace' && pattern?.String === SPACE && content === ' ');
 
 /** Special tokens that are part of the text: markup that readers of the text parse. */
 const SHOWN = /^<\/?(tool_call|think|tool_response)>$/;
@@ -25,6 +40,9 @@ export class Tokenizer {
   readonly #hidden: ReadonlySet<number>;
   readonly #isByteLevel: boolean;
   readonly #hasByteTokens: boolean;
+  readonly #isSpaced: boolean;
+  /** Whether the first token of a text loses the space that it begins with; undefined: not known yet. */
+  #losesSpace: boolean | undefined;
   readonly #bytes = new Map<number, Uint8Array>();
   readonly #byteOf = byteOfCharacter();
 
@@ -35,6 +53,8 @@ export class Tokenizer {
     const parts = {normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, added_tokens: [], ...file};
     this.#library = new Library(parts, config);
     this.#hidden = new Set(added.filter(({special, content}) => special && !SHOWN.test(content)).map(({id}) => id));
+    const decoders = decoder?.decoders ?? (decoder ? [decoder] : []);
+    this.#isSpaced = decoders.length > 0 && decoders.every(putsSpaces);
     const kinds = [decoder?.type, ...(decoder?.decoders ?? []).map(({type}) => type)];
     this.#isByteLevel = kinds.includes('ByteLevel');
     this.#hasByteTokens = kinds.includes('ByteFallback');
@@ -81,8 +101,27 @@ export class Tokenizer {
   pieceOf(id: number): {text: string; bytes: Uint8Array} {
     const own = this.bytesOf(id);
     if (own) return {text: new TextDecoder().decode(own), bytes: own};
-    const text = this.joined([id, id]).slice(this.joined([id]).length);
+    // The library takes 30 us for two tokens, too long for a whole vocabulary.
+    const text = this.#isSpaced ? this.#spaced(id) : this.joined([id, id]).slice(this.joined([id]).length);
     return {text, bytes: encoder.encode(text)};
+  }
+
+  #spaced(id: number): string {
+    return (this.#library.id_to_token(id) ?? '').replaceAll(SPACE, ' ');
+  }
+
+  /** @internal The bytes of a token that is the first of a text. */
+  firstBytesOf(id: number): Uint8Array {
+    const own = this.bytesOf(id);
+    if (own && own.length > 1) return own;
+    if (own || !this.#isSpaced) {
+      const alone = this.joined([id]);
+      return own && alone !== '' ? own : encoder.encode(alone);
+    }
+    const text = this.#spaced(id);
+    if (!text.startsWith(' ')) return encoder.encode(text);
+    this.#losesSpace ??= !this.joined([id]).startsWith(' ');
+    return encoder.encode(this.#losesSpace ? text.slice(1) : text);
   }
 
   /** @internal Whether a token is part of the text. */

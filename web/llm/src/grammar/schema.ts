@@ -48,6 +48,18 @@ function boundOf(schema: Fields, side: 'Minimum' | 'Maximum'): Bound | undefined
   return bounds.sort((a, b) => (isLow ? b.value - a.value : a.value - b.value) || Number(b.isOpen) - Number(a.isOpen))[0];
 }
 
+/** Some escapes are wrong with the flag u alone. */
+function matches(source: string, text: string): boolean {
+  for (const flags of ['u', '']) {
+    try {
+      return new RegExp(source, flags).test(text);
+    } catch {
+      continue;
+    }
+  }
+  throw new GrammarError(`"pattern" is ${JSON.stringify(source)}, which is not a regular expression`);
+}
+
 export class SchemaGrammar {
   readonly #grammar: Grammar;
   readonly #root: Schema;
@@ -157,7 +169,7 @@ export class SchemaGrammar {
     return choice(...values.map((value) => text(written(value))));
   }
 
-  /** Whether a listed value meets the keywords next to the list, as far as these are about its type and size. */
+  /** Whether a listed value meets the keywords next to the list, as far as these are about its type, size and characters. */
   #accepts(value: unknown, schema: Fields): boolean {
     const type: Type = value === null ? 'null' : Array.isArray(value) ? 'array' : (typeof value as Type);
     const types = typesOf(schema);
@@ -167,8 +179,12 @@ export class SchemaGrammar {
       if (low && (value < low.value || (low.isOpen && value === low.value))) return false;
       return !(high && (value > high.value || (high.isOpen && value === high.value)));
     }
-    const length = typeof value === 'string' ? [...value].length : undefined;
-    return length === undefined || (length >= count(schema, 'minLength', 0) && length <= count(schema, 'maxLength', Infinity));
+    if (typeof value !== 'string') return true;
+    const {length} = [...value];
+    if (length < count(schema, 'minLength', 0) || length > count(schema, 'maxLength', Infinity)) return false;
+    const format = FORMATS[schema['format'] as string];
+    const patterns = [...(schema['pattern'] === undefined ? [] : [schema['pattern']].flat()), ...(format === undefined ? [] : [`^(?:${format})$`])];
+    return patterns.every((each) => matches(each as string, value));
   }
 
   #ofType(type: Type, schema: Fields): Part {

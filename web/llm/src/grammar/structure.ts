@@ -83,8 +83,6 @@ function grammarOf({format, tools}: Wanted): {grammar: Grammar; root: number} {
   return {grammar, root: rootOf(grammar, tools ? callsPart(grammar, tools, content) : (content as Part))};
 }
 
-const encoder = new TextEncoder();
-
 export class Structures {
   readonly #vocabulary: Vocabulary;
   readonly #first: Vocabulary;
@@ -99,7 +97,7 @@ export class Structures {
     // Decoders of bytes have one text for a token everywhere.
     this.#first = texts.every((isText, id) => !isText || tokenizer.bytesOf(id))
       ? this.#vocabulary
-      : new Vocabulary(texts.map((isText, id) => (isText ? firstOf(tokenizer, id) : undefined)));
+      : new Vocabulary(texts.map((isText, id) => (isText ? tokenizer.firstBytesOf(id) : undefined)));
   }
 
   /** A new text of the form. Throws a 400 with `param` for a form that is wrong or cannot be met. */
@@ -118,11 +116,4 @@ export class Structures {
     if (this.#machines.size > MOST_KEPT) this.#machines.delete(this.#machines.keys().next().value as string);
     return new Constraint(machine, this.#vocabulary, this.#first);
   }
-}
-
-/** A token at the beginning of a text. */
-function firstOf(tokenizer: Tokenizer, id: number): Uint8Array | undefined {
-  const own = tokenizer.bytesOf(id);
-  const alone = tokenizer.joined([id]);
-  return own && !(own.length === 1 && alone === '') ? own : encoder.encode(alone);
 }
