@@ -34,6 +34,19 @@ const CHOICES: readonly (readonly [name: string, option: keyof GenerateOptions, 
   ['repetition_penalty', 'repetitionPenalty', 1],
 ];
 
+/** Milliseconds of work after which messages and timers get their turn: a frame. */
+const TURN_MS = 16;
+
+/** Resolves in a later turn of the event loop. Timers would wait for 4 ms. */
+const turn = (): Promise<void> => new Promise((resolve) => {
+  const {port1, port2} = new MessageChannel();
+  port1.onmessage = () => {
+    port1.close();
+    resolve();
+  };
+  port2.postMessage(0);
+});
+
 export class Engine {
   readonly texts: Texts;
   readonly #model: Model;
@@ -103,8 +116,14 @@ export class Engine {
       if (text !== '') said(text);
     };
     const steps = this.#model.generate(prompt, options);
+    let rested = performance.now();
     try {
       for (;;) {
+        // Runs on wasm may be mere calls of functions, and an abort arrives as a message or by a timer.
+        if (performance.now() - rested > TURN_MS) {
+          await turn();
+          rested = performance.now();
+        }
         const step = await steps.next();
         const {text, stopped} = filter.push(step.done ? pieces.end() : pieces.push(step.value));
         if (!step.done) ++tokens;

@@ -92,9 +92,13 @@ async function compiled({model, externalData}: Network, target: DeviceKind, {sig
 async function openModel(folder: Folder, config: Config, options: LoadOptions): Promise<Model> {
   const {target, threads, onProgress, signal, fetch, requestInit, contextLength} = options;
   const {load} = await import('../../runtime/src/index.ts');
-  const told = onProgress && (({stage, done, total}: Progress): void => onProgress({stage: stage === 'compile' ? 'kernels' : stage, done, total}));
+  const isPackage = await isCompiled(folder);
+  const told = onProgress && (({stage, done, total}: Progress): void => {
+    // What was compiled here is in memory.
+    if (stage !== 'download' || isPackage) onProgress({stage: stage === 'compile' ? 'kernels' : stage, done, total});
+  });
   const common = {state: true as const, stateRows: contextLength, threads, onProgress: told, signal, fetch, requestInit};
-  if (await isCompiled(folder)) {
+  if (isPackage) {
     const inMemory = async (): Promise<Map<string, Uint8Array>> => {
       const files = (folder.names ?? []).map(async (name) => [name, await bytesOf((await folder.read(name)) as Uint8Array)] as const);
       return new Map(await Promise.all(files));

@@ -64,6 +64,15 @@ test('a folder answers as generate() does, and streams the same', {skip}, () =>
     assert.equal(stopped.choices[0]?.message.content, said.slice(0, said.indexOf(stop)));
   }));
 
+test('an abort ends a generation that never waits for a device', {skip}, async () => {
+  using llm = await loadHere(tinyModel(), {...options, threads: 1});
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(), 0);
+  // Its runs are calls of functions: without pauses, no timer or message would arrive before the end.
+  const created = llm.completions.create({prompt: 'a', max_tokens: CONTEXT, n: 40}, {signal: abort.signal});
+  await assert.rejects(created, {name: 'AbortError'});
+});
+
 test('one seed, one text; the end of the context; calls at once', {skip}, () =>
   withFolder(async (folder) => {
     using llm = await load(pathToFileURL(folder), {...options, name: 'tiny'});

@@ -133,10 +133,16 @@ test('a page says what Node.js says, in a worker and on its own thread; it downl
     for (const worker of ['true', 'false', `new Worker('dist/llm_worker.js', {type: 'module'})`]) {
       assert.equal(await inPage(page, `
         const stages = new Set();
-        const llm = await load('models/tiny/', {target: 'wasm', worker: ${worker}, onProgress: ({stage}) => stages.add(stage)});
+        let bytes = 0;
+        const told = ({stage, done, total}) => {
+          stages.add(stage);
+          if (stage === 'download' && done === total) bytes = total;
+        };
+        const llm = await load('models/tiny/', {target: 'wasm', worker: ${worker}, onProgress: told});
         const answer = await llm.chat.completions.create(${REQUEST});
         llm.dispose();
-        return ${worker === 'true'} === stages.has('compile') ? answer.choices[0].message.content : [...stages].join();
+        const compiled = stages.has('compile') && bytes === ${tinyModel()['onnx/model.onnx']?.length};
+        return ${worker === 'true'} === compiled ? answer.choices[0].message.content : [...stages, bytes].join();
       `), wanted, `worker: ${worker}`);
       assert.equal(fetched().includes('model.onnx'), worker === 'true');
     }
