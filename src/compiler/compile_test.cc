@@ -139,6 +139,15 @@ TEST(Compile, WasmPackagesHaveKernelsWithAndWithoutRelaxedSimd) {
   const onnx::Message sum =
       model({{value("x", {"12"})}, {node("Add", {"x", "x"}, {"y"})}, {value("y", {})}});
   EXPECT_EQ(names(sum, true), "manifest.json kernels.wasm ");
+  // Products of bytes have no multiply-adds, but run times find exact dots next to relaxed SIMD.
+  const std::vector<std::byte> ones(128, std::byte{1});
+  const onnx::Message bytes = model({{value("x", {"12", "16"}, 2)},
+                                     {node("MatMulInteger", {"x", "w"}, {"y"})},
+                                     {value("y", {}, 6)},
+                                     {onnx::tensor("w", 2, {16, 8}, ones)}});
+  EXPECT_EQ(
+      names(bytes, true),
+      "manifest.json kernels.wasm kernels.relaxed.wasm kernels.dots.wasm weights.safetensors ");
 }
 
 #if defined(GOSSAMER_LLVM) && defined(__x86_64__)
