@@ -5,7 +5,7 @@ import {existsSync, readFileSync, readdirSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {shared} from '../../tests/shared.mjs';
 import {codeOf} from './code.mjs';
-import {givesEvidence, isMiddle, isMiddleSource, packagesSeen, usesPackages} from './package_jobs.mjs';
+import {givesEvidence, isMiddle, isMiddleSource, isWayIn, packagesSeen, usesPackages} from './package_jobs.mjs';
 import {readFiles} from './read_files.mjs';
 import {root} from './repository.mjs';
 import {hashOf, machine} from './verdicts.mjs';
@@ -84,7 +84,8 @@ export function jobKeys(build) {
  *   take(job)                the counts of the job if it passed with the same inputs
  *   put(job, counts, log)    keeps the counts of a job that passed; forgets one that did not. `log`: as of packagesSeen()
  *   mayWait(job)             whether takeByPackages(job) may give its counts once all evidence has ended
- *   takeByPackages(job)      its counts if it passed with the same inputs but for the middle of the compiler, and with the same packages
+ *   takeByPackages(job)      its counts if it passed with the same inputs but for the middle of the compiler, and with the same packages;
+ *                            for a way in also with others that all evidence passed with, and then `time` says so
  *   end()                    to be called when all jobs have ended: keeps with which packages they passed
  */
 export function keptJobs(file, keys, jobs, {all = false} = {}) {
@@ -125,9 +126,11 @@ export function keptJobs(file, keys, jobs, {all = false} = {}) {
     },
     mayWait: (job) => evidence.length > 0 && found(job)?.packages !== undefined && found(job).packageKey === keys.packageKeyOf(job),
     takeByPackages(job) {
-      if (found(job).packages !== packages()) return undefined;
+      const now = packages();
+      const same = found(job).packages === now;
+      if (!now || !(same || isWayIn(job))) return undefined;
       kept[job.name].key = keys.keyOf(job);
-      return taken(job);
+      return same ? taken(job) : {...taken(job), time: 'passed with other kernels; tests/cases passes with these'};
     },
     end() {
       const now = packages();

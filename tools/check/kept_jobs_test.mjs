@@ -6,7 +6,7 @@ import path from 'node:path';
 import {after, test} from 'node:test';
 import {codeOf} from './code.mjs';
 import {isCompiled, jobKeys, keptJobs, USED} from './kept_jobs.mjs';
-import {isMiddle, usesPackages} from './package_jobs.mjs';
+import {isMiddle, isWayIn, usesPackages} from './package_jobs.mjs';
 import {root} from './repository.mjs';
 
 const work = mkdtempSync(path.join(tmpdir(), 'gossamer-kept-'));
@@ -37,25 +37,28 @@ test('a job that passed is taken while its key is the same', () => {
 
 test('a job that uses packages alone is taken while they are the same', () => {
   const file = path.join(work, 'by_packages.json');
-  const jobs = {page: {name: 'web/tests/page.test.ts'}, cases: {name: 'tests/cases/suite.mjs cpu'}, others: {name: 'tests/cases/suite.mjs wasm'}, cli: {name: 'tests/cli/suite.mjs'}};
+  const jobs = {library: {name: 'tests/libraries/suite.mjs'}, page: {name: 'web/tests/page.test.ts'}, cases: {name: 'tests/cases/suite.mjs cpu'}, others: {name: 'tests/cases/suite.mjs wasm'}, cli: {name: 'tests/cli/suite.mjs'}};
   const counts = {passed: 3, failed: 0, skipped: 0};
   // One run after a change of the compiler: what its cases saw, and whether they passed. Gives what was taken.
   let version = 0;
   function run({log, failed = 0, outer = 'same', chosen = [...Object.values(jobs)]}) {
     version++;
     if (version % 2 > 0) chosen.reverse(); // they are sorted by the times of the last run
-    const kept = keptJobs(file, {keyOf: () => String(version), packageKeyOf: ({name}) => (name === jobs.page.name ? outer : undefined)}, chosen);
+    const kept = keptJobs(file, {keyOf: () => String(version), packageKeyOf: (job) => (job === jobs.library || job === jobs.page ? outer : undefined)}, chosen);
     const waits = chosen.filter((job) => kept.mayWait(job));
     for (const job of chosen.filter((one) => !waits.includes(one))) kept.put(job, job === jobs.cases ? {...counts, failed} : counts, job === jobs.others && log ? 'd\n' : log);
-    const taken = waits.filter((job) => kept.takeByPackages(job));
-    for (const job of waits.filter((one) => !taken.includes(one))) kept.put(job, counts);
+    const taken = waits.map((job) => [job, kept.takeByPackages(job)]).filter(([, found]) => found);
+    for (const job of waits.filter((one) => !taken.some(([other]) => other === one))) kept.put(job, counts);
     kept.end();
-    return taken.map(({name}) => name);
+    return taken.map(([{name}, {time}]) => (time ? `${name}: ${time}` : name)).sort();
   }
+  const all = [jobs.library.name, jobs.page.name];
+  const wayIn = [`${jobs.page.name}: passed with other kernels; tests/cases passes with these`];
   assert.deepEqual(run({log: 'a\nb\n'}), []);
-  assert.deepEqual(run({log: 'b\na\na\n'}), [jobs.page.name]);
-  assert.deepEqual(run({log: 'a\nc\n'}), [], 'another package');
-  assert.deepEqual(run({log: 'a\nb\n'}), [], 'a package of before, with which other things may have failed');
+  assert.deepEqual(run({log: 'b\na\na\n'}), all);
+  assert.deepEqual(run({log: 'a\nc\n'}), wayIn, 'another package');
+  assert.deepEqual(run({log: 'a\nb\n'}), wayIn, 'a package of before, with which other things may have failed');
+  assert.deepEqual(run({log: 'a\nb\n'}), all);
   assert.deepEqual(run({log: 'a\nb\n', outer: 'other'}), [], 'another layer');
   assert.deepEqual(run({log: 'a\nb\n', outer: 'other', failed: 1}), [], 'evidence that failed');
   assert.deepEqual(run({log: 'a\nb\n', outer: 'other'}), [], 'the last run had no evidence');
@@ -67,6 +70,9 @@ test('what the middle of the compiler reaches otherwise than by packages always 
   for (const name of ['cases', 'fingerprints', 'space', 'tune', 'sizes', 'shipped', 'hostile', 'cli', 'install', 'extend', 'new'])
     assert.ok(!usesPackages({name: `tests/${name}/suite.mjs part`}), name);
   for (const name of ['gossamer_schedule_test', 'tests_state', 'checks: tools', 'web/compiler/tests/tune.test.ts']) assert.ok(!usesPackages({name}), name);
+  for (const name of ['tests/libraries/suite.mjs', 'tests/state/suite.mjs', 'web/compiler/tests/tune.test.ts', 'gossamer_api_test']) assert.ok(!isWayIn({name}), name);
+  for (const name of ['tests/rpc/suite.mjs', 'tests/python/suite.mjs', 'web/tests/browser.test.ts']) assert.ok(isWayIn({name}), name);
+  assert.ok(!isWayIn({name: 'tests/rpc/suite.mjs', alone: true}));
   for (const name of ['tests/rpc/suite.mjs', 'web/tests/loss.test.ts', 'web/tensor/tests/a.test.ts (without shared models)']) assert.ok(usesPackages({name}), name);
   for (const name of ['libgossamer_schedule.a', 'libgossamer_codegen_wgsl.a', 'libgossamer_passes.a']) assert.ok(isMiddle(name), name);
   for (const name of ['libgossamer_ir.a', 'libgossamer_graph.a', 'libgs_nanopb.a', 'libgossamer_schedule_test.a.txt']) assert.ok(!isMiddle(name), name);

@@ -1,7 +1,8 @@
 // Jobs that the middle of the compiler reaches through packages alone. Schedules, passes and code generators turn a program
-// into kernels and do nothing else. If their code changes and all packages of tests/fingerprints and tests/cases (the evidence,
-// some ten thousand packages) are as before, these jobs are kept. A package that only such a job compiles may have changed all the
-// same: a fresh clone and `make test ARGS=--all` run everything.
+// into kernels and do nothing else. If their code changes, these jobs wait for tests/fingerprints and tests/cases (the evidence,
+// some ten thousand packages). They are kept if all packages there are as before. Where packages have changed and the evidence passes
+// on every target, ways in are kept as well. A package that only such a job compiles may be wrong all the same: a fresh clone and
+// `make test ARGS=--all` run everything.
 import {hashOf} from './verdicts.mjs';
 
 const MIDDLE = ['schedule', 'passes', 'codegen'];
@@ -15,13 +16,20 @@ export const isMiddleSource = (file) => MIDDLE.some((layer) => file.startsWith(`
 /** The jobs that compile the packages by which the middle is judged. */
 export const givesEvidence = ({name}) => /^tests\/(cases|fingerprints)\//.test(name);
 
-// What judges the compiler's own work is not here: its size, its time, its messages, its search, models made to break it.
-const SUITES = ['component', 'demo', 'gpu_imports', 'libraries', 'models', 'npm', 'pages', 'profile', 'python', 'rpc', 'runtimes',
-  'serve', 'stored_packages', 'transformersjs', 'wasm_native', 'webgl_native', 'webgpu_native'];
+// How a model gets into a page, a process, a server or another language.
+const WAYS_IN = ['component', 'demo', 'gpu_imports', 'models', 'npm', 'pages', 'profile', 'python', 'rpc', 'runtimes', 'serve',
+  'stored_packages', 'transformersjs', 'verdicts'];
+// Run times and uses of packages that the evidence lacks: C libraries, caches written in place, chained tokens.
+const OTHERS = ['generate', 'libraries', 'state', 'wasm_native', 'webgl_native', 'webgpu_native'];
+// What judges the compiler's own work is in neither: its size, its time, its messages, its search, models made to break it.
+
+const suiteOf = (name) => /^tests\/(\w+)\/suite/.exec(name)?.[1];
+
+/** Whether a job is about how packages are used, by run times and in ways that the evidence covers as well. */
+export const isWayIn = ({name, alone}) => !alone && (WAYS_IN.includes(suiteOf(name)) || /^web\/(?!compiler\/)/.test(name));
 
 /** Whether a job uses what the middle makes and nothing else of it. */
-export const usesPackages = ({name, alone}) =>
-  !alone && (SUITES.includes(/^tests\/(\w+)\/suite/.exec(name)?.[1]) || /^web\/(?!compiler\/)/.test(name));
+export const usesPackages = (job) => isWayIn(job) || (!job.alone && OTHERS.includes(suiteOf(job.name)));
 
 /**
  * A hash of the packages that an evidence job has seen pass; undefined if it does not tell. `log`: the lines that `gossamer test`

@@ -77,10 +77,9 @@ function casesOf(xml) {
 
 const namedFailures = 20;
 
-/** The lines of rows {name, passed, failed, skipped, seconds or kept, reason, failures}; the last one counts everything. */
+/** The lines of rows {name, passed, failed, skipped, seconds or kept or time, reason, failures}; the last one counts everything. */
 export function summary(rows) {
-  const lines = rows.map(({name, passed, failed, skipped, seconds, kept, reason}) => {
-    const time = kept ? 'unchanged since an earlier run' : `${seconds.toFixed(1)} s`;
+  const lines = rows.map(({name, passed, failed, skipped, seconds, kept, reason, time = kept ? 'unchanged since an earlier run' : `${seconds.toFixed(1)} s`}) => {
     if (passed + failed === 0) return `${name}: skipped: ${reason ?? `${skipped} tests`}`;
     return `${name}: ${passed} ok, ${failed} bad${skipped > 0 ? `, ${skipped} skipped` : ''}, ${time}`;
   });
