@@ -6,18 +6,6 @@
 namespace gossamer::ops {
 namespace {
 
-// `count` bits at place `at` of a row of packed bytes, lowest first, as i32; `row` are the indices
-// before the last.
-Expr unpacked(const Tensor& bytes, std::vector<Expr> row, const Expr& at, int64_t count) {
-  int64_t per_byte = 8 / count;
-  row.push_back(per_byte == 1 ? at : ir::floordiv(at, per_byte));
-  Expr byte = ir::cast(DType::i32, bytes.at(row));
-  if (per_byte == 1) return byte;
-  Expr shift = ir::cast(DType::i32, ir::floormod(at, per_byte) * static_cast<double>(count));
-  return ir::binary(ir::BinaryOp::bit_and, ir::binary(ir::BinaryOp::shr, byte, shift),
-                    ir::constant_int(DType::i32, (1 << count) - 1));
-}
-
 // [rows, columns], or the same elements in one axis.
 Result<Tensor> as_rows(Builder& b, int input, const Expr& rows, const Expr& columns) {
   const Tensor& x = b.input(input);
@@ -33,11 +21,12 @@ Result<Tensor> as_rows(Builder& b, int input, const Expr& rows, const Expr& colu
 // (and zero point) each: B [N, blocks, bytes], scales, zero points, block of each k, bias.
 Result<> matmul_bits(Builder& b) {
   const Tensor &a = b.input(0), &packed = b.input(1), &bias = b.input(5);
-  GS_TRY(one_type(b, {0, 2, 5}));
+  // The builder of onnxruntime-genai writes f16 scales for a head that computes in f32.
+  GS_TRY(one_type(b, {0, 5}));
   int64_t k = b.integer("K"), n = b.integer("N"), bits = b.integer("bits"),
           block = b.integer("block_size");
-  if (bits != 2 && bits != 4 && bits != 8)
-    return b.error(cat("`bits` is ", bits, "; 2, 4 and 8 are supported"));
+  if (bits < 1 || (bits > 4 && bits != 8))
+    return b.error(cat("`bits` is ", bits, "; 1, 2, 3, 4 and 8 are supported"));
   if (b.integer("weight_prepacked") != 0)
     return b.error("weights in the layout of a certain device are not supported");
   if (k < 1 || n < 1 || block < 16 || (block & (block - 1)) != 0)
@@ -65,10 +54,10 @@ Result<> matmul_bits(Builder& b) {
   DType wide = accumulator(a.dtype());
   Tensor w = b.compute("matmul_bits.weights", wide, {ir::index(n), ir::index(k)}, [&](Point p) {
     Expr at = ir::floordiv(p[1], block), within = ir::floormod(p[1], block);
-    Expr value = ir::cast(wide, unpacked(packed, {p[0], at}, within, bits));
+    Expr value = ir::cast(wide, packed_number(packed, {p[0], at}, within, bits));
     Expr group = b.has(4) ? as_index(b.input(4)({p[1]})) : at;
     Expr zero = !zeros         ? ir::constant(wide, 1 << (bits - 1))
-                : packed_zeros ? ir::cast(wide, unpacked(zeros, {p[0]}, group, bits))
+                : packed_zeros ? ir::cast(wide, packed_number(zeros, {p[0]}, group, bits))
                                : ir::cast(wide, zeros({p[0], group}));
     return (value - zero) * ir::cast(wide, scales({p[0], group}));
   });
@@ -118,7 +107,7 @@ Result<> gather_block_quantized(Builder& b) {
     if (!bytes) return ir::cast(DType::i32, from.at(at));
     Expr place = at.back();
     at.pop_back();
-    return unpacked(from, std::move(at), place, bits);
+    return packed_number(from, std::move(at), place, bits);
   };
   Shape shape(whole.begin(), whole.begin() + axis);
   shape.insert(shape.end(), indices.shape().begin(), indices.shape().end());
@@ -143,6 +132,28 @@ Result<> gather_block_quantized(Builder& b) {
 }
 
 }  // namespace
+
+Expr packed_number(const Tensor& bytes, std::vector<Expr> row, const Expr& at, int64_t bits) {
+  const auto byte = [&](const Expr& place) {
+    row.push_back(place);
+    Expr value = ir::cast(DType::i32, bytes.at(row));
+    row.pop_back();
+    return value;
+  };
+  if (bits == 8) return byte(at);
+  const Expr mask = ir::constant_int(DType::i32, (1 << bits) - 1);
+  if (8 % bits != 0) {  // it may begin in one byte and end in the next one
+    const Expr begin = at * static_cast<double>(bits), first = ir::floordiv(begin, 8),
+               last = ir::floordiv(begin + static_cast<double>(bits - 1), 8);
+    const Expr both = byte(first) + byte(last) * ir::constant_int(DType::i32, 256);
+    return ir::binary(
+        ir::BinaryOp::bit_and,
+        ir::binary(ir::BinaryOp::shr, both, ir::cast(DType::i32, ir::floormod(begin, 8))), mask);
+  }
+  const Expr shift = ir::cast(DType::i32, ir::floormod(at, 8 / bits) * static_cast<double>(bits));
+  return ir::binary(ir::BinaryOp::bit_and,
+                    ir::binary(ir::BinaryOp::shr, byte(ir::floordiv(at, 8 / bits)), shift), mask);
+}
 
 std::vector<OpDef> microsoft_block_quantize_family() {
   TypeSet byte = only(DType::u8), nibble = only(DType::i4) | only(DType::u4);

@@ -16,6 +16,10 @@ Result<> one_type(const Builder& b, std::initializer_list<int> inputs);
 // `activation_beta`) name; x itself where that is empty.
 Result<Tensor> activated(Builder& b, const Tensor& x);
 
+// Number `at` of a row of packed ones of 1 to 4 or 8 bits each, the first in the lowest bits, as
+// i32; `row` are the indices before the last.
+Expr packed_number(const Tensor& bytes, std::vector<Expr> row, const Expr& at, int64_t bits);
+
 // [n, ..., c] of [n, c, ...], or the other way round without `last`.
 Result<Tensor> with_channels(Builder& b, const Tensor& x, bool last);
 
