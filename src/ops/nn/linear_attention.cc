@@ -3,6 +3,7 @@
 
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/functions.h"
 
 namespace gossamer::ops {
 namespace {
@@ -24,8 +25,9 @@ Result<> linear_attention(Builder& b) {
       return b.error("query, key, value, decay and beta differ in type", "insert a Cast");
   }
   int64_t q_heads = b.integer("q_num_heads"), heads = b.integer("kv_num_heads");
-  if (heads < 1 || q_heads < 1 || q_heads % heads != 0 || q_heads > (1 << 20))
-    return b.error("`q_num_heads` must be a positive multiple of `kv_num_heads`");
+  if (heads < 1 || q_heads < 1 || (q_heads % heads != 0 && heads % q_heads != 0) ||
+      std::max(q_heads, heads) > (1 << 20))
+    return b.error("one of `q_num_heads` and `kv_num_heads` must be a multiple of the other");
   for (const Tensor* tensor : {&q, &k, &v, &decay, &beta}) {
     if (!*tensor) continue;
     if (tensor->rank() != 3) return b.error("inputs are [batch, tokens, heads * width]");
@@ -35,12 +37,15 @@ Result<> linear_attention(Builder& b) {
   Expr batch = q.dim(0), tokens = q.dim(1), count = ir::index(heads);
   Expr width = b.simplify(ir::floordiv(q.dim(2), q_heads)),
        value_width = b.simplify(ir::floordiv(v.dim(2), heads));
-  double key_heads = static_cast<double>(heads);
+  // Several states may share the query and the key of a head, as in Qwen3.5.
+  const bool shared = q_heads < heads && b.same(k.dim(2), q.dim(2));
+  const int64_t k_heads = shared ? q_heads : heads, read_heads = std::max(q_heads, heads);
   GS_TRY(b.require(q.dim(2) == width * static_cast<double>(q_heads) &&
-                       k.dim(2) == width * key_heads && v.dim(2) == value_width * key_heads,
+                       k.dim(2) == width * static_cast<double>(k_heads) &&
+                       v.dim(2) == value_width * static_cast<double>(heads),
                    "the widths of query, key and value do not divide into their heads"));
   if (gated)
-    GS_TRY(b.require(decay.dim(2) == count || decay.dim(2) == width * key_heads,
+    GS_TRY(b.require(decay.dim(2) == count || decay.dim(2) == width * static_cast<double>(heads),
                      "decay is one number a head or key"));
   if (delta)
     GS_TRY(
@@ -56,6 +61,13 @@ Result<> linear_attention(Builder& b) {
   auto at = [&](const Tensor& x, Expr row, Expr token, Expr place) {
     return ir::cast(wide, x({row, token, b.simplify(place)}));
   };
+  // The head of `count` ones that belongs to one of `of`.
+  auto head_of = [&](const Expr& head, int64_t of, int64_t count) {
+    return b.simplify(ir::floordiv(head * static_cast<double>(count), of));
+  };
+  auto key = [&](const Expr& row, const Expr& token, const Expr& head, const Expr& within) {
+    return at(k, row, token, head_of(head, heads, k_heads) * width + within);
+  };
   // What stays of the state, from a key's element.
   auto kept = [&](Expr row, Expr token, Expr head, Expr within) {
     if (!gated) return ir::constant(wide, 1);
@@ -68,7 +80,7 @@ Result<> linear_attention(Builder& b) {
       known = b.reduce("linear_attention.known", Builder::Join::sum, wide,
                        {batch, count, value_width}, {width}, [&](Point p, Point r) {
                          return kept(p[0], t, p[1], r[0]) * state({p[0], p[1], r[0], p[2]}) *
-                                at(k, p[0], t, p[1] * width + r[0]);
+                                key(p[0], t, p[1], r[0]);
                        });
     }
     Tensor next = b.compute("linear_attention.state", wide, shape, [&](Point p) {
@@ -78,14 +90,14 @@ Result<> linear_attention(Builder& b) {
         value = (value - known({p[0], p[1], p[3]})) * at(beta, p[0], t, one);
       }
       Expr old = gated ? kept(p[0], t, p[1], p[2]) * state.at(p) : state.at(p);
-      return old + at(k, p[0], t, p[1] * width + p[2]) * value;
+      return old + key(p[0], t, p[1], p[2]) * value;
     });
     Tensor row = b.reduce(
-        "linear_attention.read", Builder::Join::sum, wide, {batch, ir::index(q_heads), value_width},
-        {width},
+        "linear_attention.read", Builder::Join::sum, wide,
+        {batch, ir::index(read_heads), value_width}, {width},
         [&](Point p, Point r) {
-          Expr head = b.simplify(ir::floordiv(p[1], q_heads / heads));
-          return at(q, p[0], t, p[1] * width + r[0]) * next({p[0], head, r[0], p[2]});
+          const Expr query = at(q, p[0], t, head_of(p[1], read_heads, q_heads) * width + r[0]);
+          return query * next({p[0], head_of(p[1], read_heads, heads), r[0], p[2]});
         },
         [&](Point, Expr sum) {
           return scale != 0 ? sum * scale : sum / ir::sqrt(ir::cast(wide, width));
@@ -104,7 +116,7 @@ Result<> linear_attention(Builder& b) {
   }
   Tensor rows = made.rows[0], state = made.states[0];
   b.output(0, b.compute("linear_attention", dtype,
-                        {batch, tokens, b.simplify(value_width * static_cast<double>(q_heads))},
+                        {batch, tokens, b.simplify(value_width * static_cast<double>(read_heads))},
                         [&](Point p) {
                           Expr head = b.simplify(ir::floordiv(p[2], value_width)),
                                within = b.simplify(ir::floormod(p[2], value_width));
@@ -117,6 +129,27 @@ Result<> linear_attention(Builder& b) {
   return {};
 }
 
+Result<> microsoft_linear_attention(Builder& b) {
+  if (b.integer("state_window") != 0) return b.error("`state_window` is not supported");
+  return linear_attention(b);
+}
+
+// The projections of LinearAttention's decay and beta.
+Result<> linear_attention_gate(Builder& b) {
+  const Tensor &a = b.input(0), &bias = b.input(1), &scale = b.input(2), &beta = b.input(3);
+  for (int i : {1, 2}) GS_TRY(has_shape(b, i, {a.dim(-1)}));
+  b.output(0, b.compute("linear_attention_gate", a.dtype(), a.shape(), [&](Point p) {
+    const Expr x = ir::cast(DType::f32, a.at(p)) + bias({p.back()});
+    return ir::cast(a.dtype(), scale({p.back()}) * softplus(x));
+  }));
+  if (!b.wants(1)) return {};
+  if (!beta) return b.error("the output beta needs the input b");
+  b.output(1, b.compute("linear_attention_gate.beta", beta.dtype(), beta.shape(), [&](Point p) {
+    return ir::cast(beta.dtype(), sigmoid(ir::cast(DType::f32, beta.at(p))));
+  }));
+  return {};
+}
+
 }  // namespace
 
 std::vector<OpDef> linear_attention_family() {
@@ -126,37 +159,63 @@ std::vector<OpDef> linear_attention_family() {
     return Attributes{
         {"q_num_heads", q_heads}, {"kv_num_heads", heads}, {"update_rule", std::move(rule)}};
   };
+  OpDef standard = {
+      .name = "LinearAttention",
+      .doc = "Attention by a running sum of products of keys and values.",
+      .since = 27,
+      .inputs = {{"query", any_float},
+                 {"key", any_float},
+                 {"value", any_float},
+                 {"past_state", any_float, optional},
+                 {"decay", any_float, optional},
+                 {"beta", any_float, optional}},
+      .outputs = {"output", "present_state"},
+      .attributes = {{"chunk_size", 64},
+                     {"kv_num_heads", {}, true},
+                     {"q_num_heads", {}, true},
+                     {"scale", 0.0},
+                     {"update_rule", "gated_delta"}},
+      .define = linear_attention,
+      .cases = [=] -> Cases {
+        return {{.name = "linear",
+                 .shapes = {{1, 3, 8}, {1, 3, 8}, {1, 3, 6}},
+                 .attributes = with(2, 2, "linear")},
+                {.name = "decode",
+                 .shapes = {{2, 1, 8}, {2, 1, 4}, {2, 1, 6}, {2, 2, 2, 3}, {2, 1, 2}, {2, 1, 2}},
+                 .attributes = with(4, 2, "gated_delta"),
+                 .low = -1,
+                 .high = 1},
+                {.name = "prefill",
+                 .shapes = {{1, 4, 8}, {1, 4, 4}, {1, 4, 4}, none, {1, 4, 4}, {1, 4, 1}},
+                 .attributes = with(2, 1, "gated_delta"),
+                 .low = -1,
+                 .high = 1},
+                {.name = "two states of each key",
+                 .shapes = {{1, 3, 8}, {1, 3, 8}, {1, 3, 12}, none, {1, 3, 4}, {1, 3, 4}},
+                 .attributes = with(2, 4, "gated_delta"),
+                 .low = -1,
+                 .high = 1}};
+      }};
+  OpDef microsofts = standard;
+  microsofts.domain = "com.microsoft";
+  microsofts.since = 1;
+  microsofts.attributes.push_back({"state_window", 0});
+  microsofts.define = microsoft_linear_attention;
   return {
-      {.name = "LinearAttention",
-       .doc = "Attention by a running sum of products of keys and values.",
-       .since = 27,
-       .inputs = {{"query", any_float},
-                  {"key", any_float},
-                  {"value", any_float},
-                  {"past_state", any_float, optional},
-                  {"decay", any_float, optional},
-                  {"beta", any_float, optional}},
-       .outputs = {"output", "present_state"},
-       .attributes = {{"chunk_size", 64},
-                      {"kv_num_heads", {}, true},
-                      {"q_num_heads", {}, true},
-                      {"scale", 0.0},
-                      {"update_rule", "gated_delta"}},
-       .define = linear_attention,
-       .cases = [=] -> Cases {
-         return {{.name = "linear",
-                  .shapes = {{1, 3, 8}, {1, 3, 8}, {1, 3, 6}},
-                  .attributes = with(2, 2, "linear")},
-                 {.name = "decode",
-                  .shapes = {{2, 1, 8}, {2, 1, 4}, {2, 1, 6}, {2, 2, 2, 3}, {2, 1, 2}, {2, 1, 2}},
-                  .attributes = with(4, 2, "gated_delta"),
-                  .low = -1,
-                  .high = 1},
-                 {.name = "prefill",
-                  .shapes = {{1, 4, 8}, {1, 4, 4}, {1, 4, 4}, none, {1, 4, 4}, {1, 4, 1}},
-                  .attributes = with(2, 1, "gated_delta"),
-                  .low = -1,
-                  .high = 1}};
+      std::move(standard),
+      std::move(microsofts),
+      {.name = "LinearAttentionGate",
+       .doc = "Decay and beta of LinearAttention, from their projections.",
+       .domain = "com.microsoft",
+       .since = 1,
+       .inputs = {{"a", any_float},
+                  {"dt_bias", only(DType::f32)},
+                  {"decay_scale", only(DType::f32)},
+                  {"b", any_float, optional}},
+       .outputs = {"decay", "beta"},
+       .define = linear_attention_gate,
+       .cases = [] -> Cases {
+         return {{.name = "both", .shapes = {{2, 3, 4}, {4}, {4}, {2, 3, 4}}}};
        }},
   };
 }
