@@ -10,6 +10,7 @@
 #include "graph/add_sampling.h"
 #include "graph/append_rows.h"
 #include "graph/fuse.h"
+#include "graph/implied_dims.h"
 #include "graph/join_products.h"
 #include "graph/narrow_rows.h"
 #include "graph/place_on_side.h"
@@ -154,6 +155,10 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   progress("lower", 0.05);
   GS_ASSIGN(graph::StageGraph stages,
             graph::lower(graph, catalog_of(options), most_elements(target)));
+  if (const auto implied = graph::implied_dims(stages, options.generate); !implied.empty()) {
+    GS_ASSIGN(stages, graph::lower(graph::with_dims(graph, implied), catalog_of(options),
+                                   most_elements(target)));
+  }
   graph::fold_constants(stages);
   graph::merge_duplicates(stages);
   graph::drop_dead(stages);

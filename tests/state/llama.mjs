@@ -14,8 +14,12 @@ const contrib = (operator, inputs, outputs, integers = {}, floats = {}) =>
     }),
     [block(7, 'com.microsoft')]);
 
-/** Its file, and the state that its runs keep. `outside`: writes a weight into a file of its own and returns the file's name; undefined keeps the weight in the model. */
-export function llama({layers = 2, hidden = 256, heads = 4, groups = 2, inner = 512, words = 256, places = 128, outside = () => undefined}) {
+/**
+ * Its file, and the state that its runs keep. `outside`: writes a weight into a file of its own and returns the file's name; undefined keeps the
+ * weight in the model. `window`: how many tokens attention sees; `slides`: caches hold no more. `streams`: positions in time,
+ * height and width are an input, of which the first count.
+ */
+export function llama({layers = 2, hidden = 256, heads = 4, groups = 2, inner = 512, words = 256, places = 128, window = -1, slides = false, streams = false, outside = () => undefined}) {
   const width = hidden / heads;
   let seed = 1;
   const random = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32;
@@ -39,6 +43,11 @@ export function llama({layers = 2, hidden = 256, heads = 4, groups = 2, inner = 
   add(node('ReduceSum', ['attention_mask', 'one'], ['counted'], {integers: {keepdims: 1}}));
   add(node('Sub', ['counted', 'one'], ['last64']));
   add(node('Cast', ['last64'], ['last'], {integers: {to: 6}}));
+  if (streams) {
+    inputs.push(value('position_ids', 'i64', [3, 'b', 's']));
+    weight('first', 'i64', [], BigInt64Array.of(0n));
+    add(node('Gather', ['position_ids', 'first'], ['positions'], {integers: {axis: 0}}));
+  }
   add(node('Shape', ['attention_mask'], ['mask_shape']));
   add(node('Gather', ['mask_shape', 'axis'], ['total64'], {integers: {axis: 0}}));
   add(node('Cast', ['total64'], ['total'], {integers: {to: 6}}));
@@ -58,7 +67,7 @@ export function llama({layers = 2, hidden = 256, heads = 4, groups = 2, inner = 
   for (let at = 0; at < layers; ++at) {
     const parts = [['q', hidden], ['k', groups * width], ['v', groups * width]].map(([name, columns]) => product(x, `${name}${at}`, hidden, columns));
     const [past, present] = ['past', 'present'].map((name) => ['key', 'value'].map((each) => `${name}.${at}.${each}`));
-    add(contrib('GroupQueryAttention', [...parts, ...past, 'last', 'total', 'cosines', 'sines'], [`attended${at}`, ...present], {num_heads: heads, kv_num_heads: groups, do_rotary: 1}));
+    add(contrib('GroupQueryAttention', [...parts, ...past, 'last', 'total', 'cosines', 'sines', ...(streams ? ['positions'] : [])], [`attended${at}`, ...present], {num_heads: heads, kv_num_heads: groups, do_rotary: 1, local_window_size: window, sliding_window_cache: Number(slides)}));
     skip(`middle${at}`, product(`attended${at}`, `o${at}`, hidden, hidden));
     const [gate, up] = ['gate', 'up'].map((name) => product(x, `${name}${at}`, hidden, inner));
     add(node('Sigmoid', [gate], [`sigmoid${at}`]));
@@ -66,8 +75,9 @@ export function llama({layers = 2, hidden = 256, heads = 4, groups = 2, inner = 
     add(node('Mul', [`silu${at}`, up], [`gated${at}`]));
     skip(`end${at}`, product(`gated${at}`, `down${at}`, inner, hidden));
     past.forEach((name, which) => {
-      inputs.push(value(name, 'f32', ['b', groups, 'p', width]));
-      outputs.push(value(present[which], 'f32', ['b', groups, 't', width]));
+      // The builder leaves the width open.
+      inputs.push(value(name, 'f32', ['b', groups, slides ? 'past_sliding_length' : 'p', 'kv_cache_dim']));
+      outputs.push(value(present[which], 'f32', ['b', groups, slides ? 'total_sliding_length' : 't', 'kv_cache_dim']));
       state[name] = present[which];
     });
   }
