@@ -19,12 +19,13 @@ std::unexpected<Diagnostic> wrong(std::string message, std::string hint = {}) {
   return fail_at("generate()", std::move(message), std::move(hint));
 }
 
-// `first`, `first` + `step`, ...: of an integer input.
+// `first`, `first` + `step`, ..., the same along each last axis: of an integer input.
 HostTensor integers(const Port& port, std::vector<int64_t> shape, int64_t first, int64_t step) {
   int64_t count = 1;
   for (const int64_t extent : shape) count *= extent;
   std::vector<int64_t> values;
-  for (int64_t at = 0; at < count; ++at) values.push_back(first + step * at);
+  const int64_t row = shape.empty() ? 1 : shape.back();
+  for (int64_t at = 0; at < count; ++at) values.push_back(first + step * (at % row));
   if (port.dtype == ir::DType::i64) return tensor_of<int64_t>(port.dtype, std::move(shape), values);
   const std::vector<int32_t> narrow(values.begin(), values.end());
   return tensor_of<int32_t>(ir::DType::i32, std::move(shape), narrow);
@@ -101,6 +102,9 @@ Result<> Generator::prepare(std::map<std::string, HostTensor> feeds) {
 std::optional<HostTensor> Generator::counted(const Port& port, int64_t before,
                                              int64_t count) const {
   if (port.name == "attention_mask") return integers(port, {1, before + count}, 1, 0);
+  // Of rank 3: in time, height and width, which are the same for text.
+  if (port.name == "position_ids" && port.shape.size() == 3)
+    return integers(port, {3, 1, count}, before, 1);
   if (port.name == "position_ids") return integers(port, {1, count}, before, 1);
   if (port.name == "num_logits_to_keep") return integers(port, {}, 1, 0);
   return std::nullopt;

@@ -21,7 +21,9 @@ const TOKENS = 24;
 const DRAWS = 2000;
 const PENALTIES = {repetitionPenalty: 1.3, presencePenalty: 0.2, frequencyPenalty: 0.1};
 
-const models = {speaker: llama({words: 1000}), small: llama({layers: 1, hidden: 64, heads: 2, groups: 1, inner: 64, words: 160})};
+const windowed = {words: 1000, window: 6};
+const models = {speaker: llama({words: 1000}), small: llama({layers: 1, hidden: 64, heads: 2, groups: 1, inner: 64, words: 160}),
+  windowed: llama(windowed), sliding: llama({...windowed, slides: true}), streams: llama({words: 1000, streams: true})};
 const compile = (name, target, ...options) => {
   const out = path.join(work, `${name}_${target}${options.length ? '' : '_plain'}`);
   const {status, stderr} = spawnSync(gossamer, ['compile', path.join(work, `${name}.onnx`), '--target', target, '--state', ...options, '--output', out], {encoding: 'utf8', timeout: 240_000});
@@ -73,6 +75,17 @@ for (const [name, {repetitionPenalty: _, ...options}] of Object.entries(SAMPLED)
 tally.record('draws of every third token in Node', await draws(small, {temperature: 0.9}, DRAWS, 'every third token'));
 tally.record('draws of every third token in Node, filtered', await draws(small, {temperature: 0.9, topK: 20, topP: 0.9}, DRAWS, 'every third token'));
 small.dispose();
+
+// A cache of the window alone gives the text of a cache of everything.
+const seen = [];
+for (const name of ['windowed', 'sliding', 'streams']) {
+  const model = await open(compile(name, 'wasm', '--generate'));
+  seen.push(await textOf(model, {maxTokens: TOKENS}));
+  model.dispose();
+}
+tally.record('a cache that slides', same(seen[1], seen[0]) ?? (String(seen[0]) === String(said) ? 'the window changes nothing' : undefined));
+
+tally.record('positions in time, height and width', same(seen[2], said));
 
 const plain = await open(compile('small', 'wasm'));
 tally.record('a package without the choice of tokens', await textOf(plain, {}).then((text) => `it gave ${text}`, ({message}) => (/compile the model with `generate`/.test(message) ? undefined : message)));

@@ -8,9 +8,9 @@ import {type DType, GossamerError, product} from '../types.ts';
 /** Masks on webgpu have room for so many tokens at least. */
 const LEAST = 1024;
 
-/** Integers from `first` on, by `step`. */
+/** Integers from `first` on, by `step`; the same along each last axis. */
 function integers(dtype: DType, shape: number[], first: number, step: number): {dtype: DType; shape: number[]; data: Int32Array | BigInt64Array} {
-  const data = Int32Array.from({length: product(shape)}, (_, at) => first + step * at);
+  const data = Int32Array.from({length: product(shape)}, (_, at) => first + step * (at % (shape.at(-1) ?? 1)));
   return {dtype, shape, data: dtype === 'i64' ? BigInt64Array.from(data, BigInt) : data};
 }
 
@@ -33,10 +33,11 @@ export function besides({inputs}: Manifest, known: readonly string[], device: Co
     }
     return new Kept(device, {dtype, shape: [1, length]}, ones.storage, ones.lend());
   };
-  type Maker = (dtype: DType, before: number, count: number) => Feed;
+  type Maker = (dtype: DType, before: number, count: number, rank: number) => Feed;
   const makers: Readonly<Record<string, Maker>> = {
     attention_mask: (dtype, before, count) => mask(dtype, before + count),
-    position_ids: (dtype, before, count) => integers(dtype, [1, count], before, 1),
+    // Of rank 3: in time, height and width, which are the same for text.
+    position_ids: (dtype, before, count, rank) => integers(dtype, rank === 3 ? [3, 1, count] : [1, count], before, 1),
     num_logits_to_keep: (dtype) => integers(dtype, [], 1, 0),
   };
   const mine = valuePorts(inputs).filter(({name, value}) => !value && !known.includes(name));
@@ -44,7 +45,7 @@ export function besides({inputs}: Manifest, known: readonly string[], device: Co
     if (!makers[name]) throw new GossamerError('input', `generate() does not know the input "${name}": give its value in \`feeds\``);
   }
   return {
-    feeds: (before, count) => Object.fromEntries(mine.map(({name, dtype}) => [name, (makers[name] as Maker)(dtype as DType, before, count)])),
+    feeds: (before, count) => Object.fromEntries(mine.map(({name, dtype, shape}) => [name, (makers[name] as Maker)(dtype as DType, before, count, shape.length)])),
     dispose: () => ones?.dispose(),
   };
 }
