@@ -66,6 +66,7 @@ conformance: build ## all cases of the shared test data and the onnx package on 
 zoo: build ## export networks that people deploy (6 GB of PyTorch), test them with open dimensions, and time them on the cpu
 	@$(RUN) tools/setup/zoo.sh && third_party/cache/zoo-environment/bin/python tests/zoo/export.py
 	@third_party/cache/zoo-environment/bin/python tests/transformersjs/export.py
+	@$(RUN) third_party/cache/zoo-environment/bin/python tests/builder/compare.py
 	@$(RUN) node tests/cases/suite.mjs --all --corpus zoo cpu wasm webgpu webgl
 	@$(RUN) node bench/zoo.mjs $(ARGS)
 

@@ -220,13 +220,10 @@ Result<> rotary_embedding(Builder& b) {
           return first + ir::cast(DType::i64, p[1]);
         });
   }
-  int64_t heads = b.integer("num_heads"), rotated = b.integer("rotary_embedding_dim");
-  if (x.rank() == 3 && heads == 0) {
-    if (rotated != 0) return b.error("`rotary_embedding_dim` needs `num_heads`");
-    auto count = ir::as_int(b.simplify(ir::floordiv(x.dim(2), cosines.dim(1) * 2.0)));
-    if (!count) return b.error("the number of heads must be known when compiling");
-    heads = *count;
-  }
+  const int64_t rotated = b.integer("rotary_embedding_dim");
+  if (x.rank() == 3 && b.integer("num_heads") == 0 && rotated != 0)
+    return b.error("`rotary_embedding_dim` needs `num_heads`");
+  GS_ASSIGN(const int64_t heads, rotated_heads(b, x, cosines));
   GS_ASSIGN(Tensor y, b.call1("RotaryEmbedding", {x, cosines, b.input(3), positions},
                               {{"interleaved", b.integer("interleaved")},
                                {"num_heads", heads},
@@ -236,6 +233,14 @@ Result<> rotary_embedding(Builder& b) {
 }
 
 }  // namespace
+
+Result<int64_t> rotated_heads(Builder& b, const Tensor& x, const Tensor& cosines) {
+  const int64_t heads = b.integer("num_heads");
+  if (x.rank() != 3 || heads != 0) return heads;
+  const auto count = ir::as_int(b.simplify(ir::floordiv(x.dim(2), cosines.dim(1) * 2.0)));
+  if (!count) return b.error("the number of heads must be known when compiling");
+  return *count;
+}
 
 std::vector<OpDef> microsoft_attention_family() {
   std::vector<int64_t> none = {-1};

@@ -20,6 +20,10 @@ Result<Tensor> activated(Builder& b, const Tensor& x);
 // i32; `row` are the indices before the last.
 Expr packed_number(const Tensor& bytes, std::vector<Expr> row, const Expr& at, int64_t bits);
 
+// The attribute `num_heads`; where it is 0, how many heads x [batch, length, heads * width] has if
+// all of each turns by `cosines` [positions, width / 2].
+Result<int64_t> rotated_heads(Builder& b, const Tensor& x, const Tensor& cosines);
+
 // [n, ..., c] of [n, c, ...], or the other way round without `last`.
 Result<Tensor> with_channels(Builder& b, const Tensor& x, bool last);
 

@@ -76,12 +76,7 @@ Result<> rotary_embedding_of_three(Builder& b) {
         "rotary_embedding.angles", cache.dtype(), {x.dim(0), x.dim(-2), cosines.dim(1)},
         [&](Point p) { return cache({as_index(positions({stream(p[2]), p[0], p[1]})), p[2]}); }));
   }
-  int64_t heads = b.integer("num_heads");
-  if (x.rank() == 3 && heads == 0) {
-    auto count = ir::as_int(b.simplify(ir::floordiv(x.dim(2), cosines.dim(1) * 2.0)));
-    if (!count) return b.error("the number of heads must be known when compiling");
-    heads = *count;
-  }
+  GS_ASSIGN(const int64_t heads, rotated_heads(b, x, cosines));
   GS_ASSIGN(const Tensor y, b.call1("RotaryEmbedding", {x, angles[0], angles[1]},
                                     {{"interleaved", b.integer("interleaved")},
                                      {"num_heads", heads},
