@@ -20,7 +20,7 @@ std::vector<const OpDef*> all_entries() {
 
 TEST_P(CatalogTest, IsComplete) {
   const OpDef& def = *GetParam();
-  EXPECT_FALSE(def.doc.empty());
+  EXPECT_FALSE(def.doc.text().empty());
   EXPECT_FALSE(def.outputs.empty());
   EXPECT_FALSE(def.cases().empty());
   EXPECT_EQ(builtin_catalog().find(def.domain, def.name), &def);

@@ -143,9 +143,26 @@ struct QuantizedForm {
 };
 
 // Members without a default are mandatory: leaving one out does not compile.
+// A line about an operator. As with cases, compiler.wasm has none.
+class Doc {
+ public:
+  Doc() = default;
+  template <typename Text>
+    requires std::is_convertible_v<Text, std::string> && (!std::is_same_v<std::decay_t<Text>, Doc>)
+  Doc([[maybe_unused]] Text&& text) {
+#ifndef __wasm__
+    text_ = std::forward<Text>(text);
+#endif
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
 struct OpDef {
-  std::string name;         // ONNX's
-  std::string doc;          // one line
+  std::string name;  // ONNX's
+  Doc doc;
   std::string domain = {};  // "" is ai.onnx
   int since;  // newest version, the only one defined; older ones are upgraded by the reader
   std::vector<InputDef> inputs;

@@ -148,7 +148,7 @@ int print_markdown() {
     }
     std::printf("| %s | %d | %s | %s | %s | %s | %s |\n", entry->name.c_str(), entry->since,
                 inputs_text(*entry).c_str(), types_of(*entry).c_str(), targets_text(*entry).c_str(),
-                graph::gradient_inputs(*entry).c_str(), cell(entry->doc).c_str());
+                graph::gradient_inputs(*entry).c_str(), cell(entry->doc.text()).c_str());
   }
   return 0;
 }
@@ -160,7 +160,7 @@ int print_ops(bool json) {
       const std::string name =
           entry->domain.empty() ? entry->name : cat(entry->domain, ".", entry->name);
       std::printf("%-28s %3d  (%s)  %s\n", name.c_str(), entry->since, inputs_text(*entry).c_str(),
-                  entry->doc.c_str());
+                  entry->doc.text().c_str());
     }
     std::printf("%zu operators\n", entries.size());
     return 0;
@@ -177,7 +177,7 @@ int print_ops(bool json) {
     writer.Key("since");
     writer.Int(entry->since);
     writer.Key("doc");
-    writer.String(entry->doc);
+    writer.String(entry->doc.text());
     writer.Key("inputs");
     writer.StartArray();
     for (const ops::InputDef& input : entry->inputs) {

@@ -23,7 +23,7 @@ Cases activation_cases(const std::vector<Attributes>& tried) {
   return cases;
 }
 
-OpDef activation(std::string name, std::string doc, int since, std::vector<AttributeDef> attributes,
+OpDef activation(std::string name, Doc doc, int since, std::vector<AttributeDef> attributes,
                  Activation function, std::vector<Attributes> tried = {},
                  TypeSet types = any_float) {
   return {.name = std::move(name),

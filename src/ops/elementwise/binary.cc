@@ -20,7 +20,7 @@ Cases broadcast_cases(double low, double high, DType dtype = DType::f32) {
       {.name = "scalar", .shapes = {{}, {11}}, .dtype = dtype, .low = low, .high = high}};
 }
 
-OpDef arithmetic(std::string name, std::string doc, BinaryFunction function, double low = -2,
+OpDef arithmetic(std::string name, Doc doc, BinaryFunction function, double low = -2,
                  double high = 2) {
   return {.name = std::move(name),
           .doc = std::move(doc),
@@ -45,7 +45,7 @@ OpDef arithmetic(std::string name, std::string doc, BinaryFunction function, dou
 }
 
 // Any number of inputs folded from left to right; `mean` divides by their count.
-OpDef variadic(std::string name, std::string doc, int since, BinaryFunction function, TypeSet types,
+OpDef variadic(std::string name, Doc doc, int since, BinaryFunction function, TypeSet types,
                bool mean = false) {
   return {.name = std::move(name),
           .doc = std::move(doc),

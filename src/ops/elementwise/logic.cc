@@ -8,7 +8,7 @@ namespace {
 
 using Function = Expr (*)(Expr, Expr);
 
-OpDef two_inputs(std::string name, std::string doc, int since, TypeSet types, Function function,
+OpDef two_inputs(std::string name, Doc doc, int since, TypeSet types, Function function,
                  bool gives_boolean, DType dtype, double low, double high) {
   return {.name = std::move(name),
           .doc = std::move(doc),
@@ -36,7 +36,7 @@ OpDef two_inputs(std::string name, std::string doc, int since, TypeSet types, Fu
           }};
 }
 
-OpDef comparison(std::string name, std::string doc, int since, TypeSet types, Function function) {
+OpDef comparison(std::string name, Doc doc, int since, TypeSet types, Function function) {
   OpDef def =
       two_inputs(std::move(name), std::move(doc), since, types, function, true, DType::f32, -1, 1);
   def.cases = [others = def.cases] {
@@ -47,11 +47,11 @@ OpDef comparison(std::string name, std::string doc, int since, TypeSet types, Fu
   };
   return def;
 }
-OpDef logic(std::string name, std::string doc, Function function) {
+OpDef logic(std::string name, Doc doc, Function function) {
   return two_inputs(std::move(name), std::move(doc), 7, boolean_only, function, true,
                     DType::boolean, 0, 1);
 }
-OpDef bits(std::string name, std::string doc, ir::BinaryOp op) {
+OpDef bits(std::string name, Doc doc, ir::BinaryOp op) {
   Function function = op == ir::BinaryOp::bit_and
                           ? [](Expr a, Expr b) { return ir::binary(ir::BinaryOp::bit_and, a, b); }
                       : op == ir::BinaryOp::bit_or

@@ -18,7 +18,7 @@ Cases unary_cases(double low, double high, const std::vector<float>& special) {
   return cases;
 }
 
-OpDef unary(std::string name, std::string doc, int since, UnaryFunction function, double low = -2,
+OpDef unary(std::string name, Doc doc, int since, UnaryFunction function, double low = -2,
             double high = 2, TypeSet types = any_float, std::vector<float> special = {}) {
   return {.name = std::move(name),
           .doc = std::move(doc),

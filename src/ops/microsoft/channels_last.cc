@@ -42,7 +42,7 @@ Cases cases_of(Cases cases) {
 }
 
 OpDef channels_last(OpDef def) {
-  def.doc = "With channels last: " + def.doc;
+  def.doc = "With channels last: " + def.doc.text();
   def.domain = "com.ms.internal.nhwc";
   def.outputs.resize(1);
   def.define = [op = def.name, attributes = def.attributes](Builder& b) {

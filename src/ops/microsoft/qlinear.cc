@@ -123,7 +123,7 @@ Result<> quantized_concat(Builder& b) {
   return requantized(b, all, 0, 1, b.input(1).dtype());
 }
 
-OpDef quantized_pair(std::string name, std::string doc, std::string_view op) {
+OpDef quantized_pair(std::string name, Doc doc, std::string_view op) {
   TypeSet bytes = only(DType::u8) | only(DType::i8), scale = only(DType::f32);
   return {.name = std::move(name),
           .doc = std::move(doc),
@@ -156,7 +156,7 @@ OpDef quantized_pair(std::string name, std::string doc, std::string_view op) {
           }};
 }
 
-OpDef quantized_one(std::string name, std::string doc, std::vector<AttributeDef> attributes,
+OpDef quantized_one(std::string name, Doc doc, std::vector<AttributeDef> attributes,
                     std::function<Result<>(Builder&)> define, Attributes tried = {}) {
   TypeSet bytes = only(DType::u8) | only(DType::i8), scale = only(DType::f32);
   return {.name = std::move(name),

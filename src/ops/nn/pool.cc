@@ -188,7 +188,7 @@ Result<> global_lp(Builder& b) {
       [p](Expr sum, Expr) { return norm_root(sum, p); });
 }
 
-OpDef global(std::string name, std::string doc, Result<> (*define)(Builder&),
+OpDef global(std::string name, Doc doc, Result<> (*define)(Builder&),
              std::vector<AttributeDef> attributes = {},
              std::optional<QuantizedForm> quantized = {}) {
   return {.name = std::move(name),

@@ -164,7 +164,7 @@ Cases recurrent_cases(const Cell& cell) {
   return cases;
 }
 
-OpDef entry(std::string name, std::string doc, const Cell& cell, std::vector<AttributeDef> more) {
+OpDef entry(std::string name, Doc doc, const Cell& cell, std::vector<AttributeDef> more) {
   std::vector<AttributeDef> attributes = {{"activation_alpha", std::vector<double>{}},
                                           {"activation_beta", std::vector<double>{}},
                                           {"activations", std::vector<std::string>{}},

@@ -23,7 +23,7 @@ Result<> arg_define(Builder& b, bool smallest) {
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-OpDef arg(std::string name, std::string doc, bool smallest) {
+OpDef arg(std::string name, Doc doc, bool smallest) {
   return {.name = std::move(name),
           .doc = std::move(doc),
           .since = 13,

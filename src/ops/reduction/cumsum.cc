@@ -52,7 +52,7 @@ Result<> running(Builder& b, Builder::Join join) {
   return {};
 }
 
-OpDef entry(std::string name, std::string doc, int since, Builder::Join join) {
+OpDef entry(std::string name, Doc doc, int since, Builder::Join join) {
   auto along = [](int64_t axis) { return std::vector<TensorData>{{}, int64s({}, {axis})}; };
   return {.name = std::move(name),
           .doc = std::move(doc),

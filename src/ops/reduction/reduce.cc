@@ -157,7 +157,7 @@ Cases reduce_cases(double low, double high) {
   return cases;
 }
 
-OpDef reduction(std::string name, std::string doc, int since, TypeSet types,
+OpDef reduction(std::string name, Doc doc, int since, TypeSet types,
                 std::function<Result<>(Builder&)> define, double low = -2, double high = 2) {
   return {.name = std::move(name),
           .doc = std::move(doc),
@@ -169,8 +169,8 @@ OpDef reduction(std::string name, std::string doc, int since, TypeSet types,
           .cases = [=] { return reduce_cases(low, high); }};
 }
 
-OpDef reduction(std::string name, std::string doc, int since, TypeSet types, Builder::Join join,
-                Term term, Last last, double low = -2, double high = 2) {
+OpDef reduction(std::string name, Doc doc, int since, TypeSet types, Builder::Join join, Term term,
+                Last last, double low = -2, double high = 2) {
   Reduction how{join, term, last};
   return reduction(
       std::move(name), std::move(doc), since, types,

@@ -52,7 +52,7 @@ Result<> hardmax(Builder& b) {
   return {};
 }
 
-OpDef along_axis(std::string name, std::string doc, std::function<Result<>(Builder&)> define) {
+OpDef along_axis(std::string name, Doc doc, std::function<Result<>(Builder&)> define) {
   return {.name = std::move(name),
           .doc = std::move(doc),
           .since = 13,

@@ -246,7 +246,7 @@ struct Window {
   double a0, a1, a2;
 };
 
-OpDef window(std::string name, std::string doc, Window shape) {
+OpDef window(std::string name, Doc doc, Window shape) {
   return {
       .name = std::move(name),
       .doc = std::move(doc),

@@ -154,7 +154,7 @@ Result<> dropout(Builder& b) {
   return {};
 }
 
-OpDef random_entry(std::string name, std::string doc, bool like, bool is_normal) {
+OpDef random_entry(std::string name, Doc doc, bool like, bool is_normal) {
   std::vector<AttributeDef> attributes = {{"seed", {}}};
   for (const char* parameter : {is_normal ? "mean" : "low", is_normal ? "scale" : "high"}) {
     bool one = parameter == std::string_view("scale") || parameter == std::string_view("high");

@@ -75,7 +75,7 @@ Result<> cross_entropy(Builder& b) {
   return {};
 }
 
-OpDef entry(std::string name, std::string doc, std::vector<std::string> outputs, int since,
+OpDef entry(std::string name, Doc doc, std::vector<std::string> outputs, int since,
             Result<> (*define)(Builder&)) {
   TensorData classes = int64s({3}, {0, 4, 2});
   return {.name = std::move(name),

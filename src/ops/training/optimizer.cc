@@ -90,8 +90,8 @@ Result<> step(Builder& b, size_t moments, Rule rule) {
   return {};
 }
 
-OpDef optimizer(std::string name, std::string doc, size_t moments,
-                std::vector<AttributeDef> attributes, Rule rule, Attributes sample) {
+OpDef optimizer(std::string name, Doc doc, size_t moments, std::vector<AttributeDef> attributes,
+                Rule rule, Attributes sample) {
   TypeSet reals = only(DType::f32) | only(DType::f64);
   std::vector<std::vector<int64_t>> one = {{}, {}}, two = {{}, {}};
   for (size_t i = 0; i < moments + 2; ++i) {
