@@ -102,7 +102,7 @@ Result<> Generator::prepare(std::map<std::string, HostTensor> feeds) {
 std::optional<HostTensor> Generator::counted(const Port& port, int64_t before,
                                              int64_t count) const {
   if (port.name == "attention_mask") return integers(port, {1, before + count}, 1, 0);
-  // Of rank 3: in time, height and width, which are the same for text.
+  // Rank 3 has positions in time, height and width, which are equal for text.
   if (port.name == "position_ids" && port.shape.size() == 3)
     return integers(port, {3, 1, count}, before, 1);
   if (port.name == "position_ids") return integers(port, {1, count}, before, 1);

@@ -1,6 +1,7 @@
 #include "ops/microsoft/attention_cache.h"
 
 #include "ir/print.h"
+#include "ops/microsoft/fused.h"
 
 namespace gossamer::ops {
 
@@ -27,7 +28,8 @@ Result<Cache> cache_of(Builder& b, std::string_view form, int past, int scale, D
 Tensor present(Builder& b, const std::string& name, const Tensor& past, const Fresh& fresh,
                int64_t heads, const Lengths& lengths) {
   const DType dtype = fresh.cache.dtype;
-  Shape shape = {fresh.tensor.dim(0), ir::index(heads), lengths.room, fresh.stored_width(b)};
+  Shape shape = {fresh.tensor.dim(0), ir::index(heads), lengths.room,
+                 fresh.cache.stored_width(b, fresh.width)};
   const auto row = [&](Point p) { return fresh.row(p); };
   if (past)
     return b.append(
@@ -65,14 +67,8 @@ Tensor decoded(Builder& b, const Tensor& held, const Cache& cache, const Expr& w
   Shape shape = held.shape();
   shape[3] = width;
   return b.compute("group_attention.decoded", dtype, shape, [&](Point p) {
-    Expr value = held({p[0], p[1], p[2], cache.halves() ? ir::floordiv(p[3], 2) : p[3]});
-    if (cache.halves()) {
-      const Expr shift = ir::cast(DType::i32, ir::floormod(p[3], 2) * 4.0);
-      value = ir::binary(ir::BinaryOp::bit_and,
-                         ir::binary(ir::BinaryOp::shr, ir::cast(DType::i32, value), shift),
-                         ir::constant_int(DType::i32, 15)) -
-              8.0;
-    }
+    const Expr value =
+        cache.halves() ? packed_number(held, {p[0], p[1], p[2]}, p[3], 4) - 8.0 : held.at(p);
     return ir::cast(dtype, ir::cast(DType::f32, value) * cache.scale_at(p));
   });
 }

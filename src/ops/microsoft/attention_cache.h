@@ -29,6 +29,10 @@ struct Cache {
   Tensor scale;      // [1], or of a rank up to 4 whose extents are 1 or the cache's
 
   bool halves() const { return bits == 4; }
+  // Of heads of `width` numbers.
+  Expr stored_width(const Builder& b, const Expr& width) const {
+    return halves() ? b.simplify(ir::floordiv(width + 1.0, 2)) : width;
+  }
   Expr scale_at(Point p) const {
     std::vector<Expr> at;
     for (int axis = 0; axis < scale.rank(); ++axis)
@@ -37,7 +41,7 @@ struct Cache {
                        : p[static_cast<size_t>(axis + 4 - scale.rank())]);
     return ir::cast(DType::f32, scale.at(at));
   }
-  // Of a number whose place is `p`.
+  // What the cache holds for the number at `p`.
   Expr encoded(const Expr& value, Point p) const {
     const Expr scaled = ir::cast(DType::f32, value) / scale_at(p);
     if (dtype == DType::i8) return quantized(scaled, {}, dtype);
@@ -57,9 +61,6 @@ struct Fresh {
   Expr width;
   Cache cache;
 
-  Expr stored_width(const Builder& b) const {
-    return cache.halves() ? b.simplify(ir::floordiv(width + 1.0, 2)) : width;
-  }
   Expr number(const Expr& sample, const Expr& head, const Expr& row, const Expr& at) const {
     Expr value = tensor({sample, row, head * width + at});
     if (cache.bits == 0) return value;
@@ -77,13 +78,13 @@ struct Fresh {
 Tensor present(Builder& b, const std::string& name, const Tensor& past, const Fresh& fresh,
                int64_t heads, const Lengths& lengths);
 
-// A cache that holds the last elements alone (`sliding_window_cache`), the oldest first. Where one
-// does not fit, so many leave it at once that `window` ones stay.
+// A cache that holds the last elements alone (`sliding_window_cache`), the oldest first. When it is
+// full, all but the last `window` ones are removed.
 struct Slide {
   Expr capacity;
   double window = 0;
 
-  Expr kept(const Expr& total) const {  // of so many elements
+  Expr kept(const Expr& total) const {  // of `total` elements
     const Expr step = capacity - (window - 1), over = total - capacity;
     return ir::select(over <= 0.0, total, total - step * ir::floordiv(over + step - 1.0, step));
   }

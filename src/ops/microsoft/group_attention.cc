@@ -62,7 +62,7 @@ struct Parts {
   Tensor query, key, value;
 };
 
-// Of query, key and value, or of all in the query.
+// The inputs query, key and value, or the three that the query holds.
 Result<Parts> parts_of(Builder& b) {
   const Tensor& query = b.input(0);
   const int64_t heads = b.integer("num_heads"), groups = b.integer("kv_num_heads");
@@ -101,9 +101,9 @@ Result<> group_query_attention(Builder& b) {
   GS_ASSIGN(const Cache value_cache, cache_of(b, "v_quant_type", 4, 13, query.dtype()));
   for (int i : {3, 4}) {
     const Cache& cache = i == 3 ? key_cache : value_cache;
-    const Expr stored = cache.halves() ? b.simplify(ir::floordiv(width + 1.0, 2)) : width;
     if (b.has(i))
-      GS_TRY(has_shape(b, i, {query.dim(0), ir::index(groups), past_key.dim(2), stored}));
+      GS_TRY(has_shape(
+          b, i, {query.dim(0), ir::index(groups), past_key.dim(2), cache.stored_width(b, width)}));
   }
   GS_ASSIGN(const Tensor last, as_list(b, 5, query.dim(0)));
   GS_TRY(has_shape(b, 11, {ir::index(heads)}));

@@ -1,4 +1,4 @@
-// What exports of hybrid language models (Qwen3.5, Qwen-VL) name beside attention.
+// Operators that exports of hybrid language models (Qwen3.5, Qwen-VL) use besides attention.
 #include "ops/families.h"
 #include "ops/functions.h"
 #include "ops/microsoft/fused.h"

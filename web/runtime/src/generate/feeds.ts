@@ -36,7 +36,7 @@ export function besides({inputs}: Manifest, known: readonly string[], device: Co
   type Maker = (dtype: DType, before: number, count: number, rank: number) => Feed;
   const makers: Readonly<Record<string, Maker>> = {
     attention_mask: (dtype, before, count) => mask(dtype, before + count),
-    // Of rank 3: in time, height and width, which are the same for text.
+    // Rank 3 has positions in time, height and width, which are equal for text.
     position_ids: (dtype, before, count, rank) => integers(dtype, rank === 3 ? [3, 1, count] : [1, count], before, 1),
     num_logits_to_keep: (dtype) => integers(dtype, [], 1, 0),
   };
