@@ -38,7 +38,7 @@ Result<Tensor> rotated(Builder& b, const Tensor& x, int64_t heads, int caches, c
 // Each head of x divided by its root mean square, times `weight` [width].
 Result<Tensor> normalized(Builder& b, const Tensor& x, int64_t heads, const Expr& width,
                           const Tensor& weight, std::string_view epsilon) {
-  const Shape flat = x.shape();
+  const Shape& flat = x.shape();
   Tensor split =
       b.reshape("group_attention.heads", x, {x.dim(0), x.dim(1), ir::index(heads), width});
   double number = b.number(epsilon);
@@ -209,7 +209,7 @@ Result<> group_query_attention(Builder& b) {
             b.call("Attention", {q, keys, values, mask}, std::move(attributes), shows ? 4 : 1));
   Tensor y = made[0];
   if (shows) {
-    const Tensor scores = made[3];
+    const Tensor& scores = made[3];
     Shape seen = scores.shape();
     seen[3] = total;
     // Before the softmax, ONNX Runtime has zeros where a query sees no key.

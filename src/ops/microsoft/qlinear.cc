@@ -173,7 +173,7 @@ OpDef quantized_one(std::string name, Doc doc, std::vector<AttributeDef> attribu
           .cases = [=] -> Cases {
             return {{.name = "image",
                      .shapes = {{1, 2, 3, 4}},
-                     .attributes = std::move(tried),
+                     .attributes = tried,
                      .inputs = {{},
                                 floats({}, {0.05f}),
                                 uint8s({}, {128}),

@@ -92,15 +92,15 @@ std::vector<OpDef> causal_conv_family() {
   OpDef microsofts = standard;
   microsofts.domain = "com.microsoft";
   microsofts.since = 1;
-  for (AttributeDef def : std::initializer_list<AttributeDef>{{"channels_last", 0},
-                                                              {"dilation", 1},
-                                                              {"input_channel_offset", 0},
-                                                              {"input_channels", 0},
-                                                              {"ndim", 1},
-                                                              {"state_channels_last", -1},
-                                                              {"state_length", 0},
-                                                              {"state_update_capacity", 0},
-                                                              {"state_window", 0}})
+  for (const AttributeDef& def : std::initializer_list<AttributeDef>{{"channels_last", 0},
+                                                                     {"dilation", 1},
+                                                                     {"input_channel_offset", 0},
+                                                                     {"input_channels", 0},
+                                                                     {"ndim", 1},
+                                                                     {"state_channels_last", -1},
+                                                                     {"state_length", 0},
+                                                                     {"state_update_capacity", 0},
+                                                                     {"state_window", 0}})
     microsofts.attributes.push_back(def);
   microsofts.define = microsoft_causal_conv;
   microsofts.cases = [=] -> Cases {
