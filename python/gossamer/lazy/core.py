@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextvars
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ContextDecorator
@@ -56,8 +56,19 @@ class Origin:
         return sorted(found, key=lambda origin: origin.serial)
 
 
-class _Mode(threading.local):
-    gradients = True
+_traced: contextvars.ContextVar[bool] = contextvars.ContextVar("gossamer.gradients", default=True)
+
+
+class _Mode:
+    """Of this thread, and of this task of asyncio."""
+
+    @property
+    def gradients(self) -> bool:
+        return _traced.get()
+
+    @gradients.setter
+    def gradients(self, on: bool) -> None:
+        _traced.set(on)
 
 
 mode = _Mode()

@@ -232,18 +232,12 @@ class Elementwise(Core):
         """`value` where the mask holds, this elsewhere."""
         return self._apply("Where", [mask.to("bool"), self._number(value, self._dtype), self])
 
-    def lerp(self, end: Tensor, weight: Operand) -> Tensor:
-        """this + weight * (end - this)"""
-        return self + (end - self) * weight  # type: ignore[operator]
-
     def clamp(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor:  # noqa: A002
         """Kept within [min, max]; None: open. The bounds themselves pass gradients on."""
         if not self.requires_grad:
             return self._clipped(min, max)
         low: Any = self if min is None else self._choose(self < min, min, self)  # type: ignore[operator]
         return low if max is None else low._choose(low > max, max, low)
-
-    clip = clamp
 
     def _clipped(self, low: Scalar | None, high: Scalar | None) -> Tensor:
         return self._apply("Clip", [self, *(None if each is None else self._number(each, self._dtype) for each in (low, high))])

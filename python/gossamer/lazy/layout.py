@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
 from ..error import Error
 from . import dtypes
 from .core import Core, apply
@@ -78,7 +79,10 @@ class Layout(Reductions):
         """Transposed matrices."""
         return self.transpose(-2, -1)
 
-    def t(self) -> Tensor:
+    mH = mT  # noqa: N815
+
+    @property
+    def H(self) -> Tensor:  # noqa: N802
         """The transposed matrix."""
         return self.T
 
@@ -137,10 +141,6 @@ class Layout(Reductions):
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """So many parts along an axis, the last ones perhaps smaller."""
         return self.split(-(-self.shape[self._axis(dim, "chunk")] // chunks), dim)
-
-    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
-        """All places of an axis, each without it."""
-        return tuple(self.select(dim, at) for at in range(self.shape[self._axis(dim, "unbind")]))
 
     def _slice(self, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int] | None = None) -> Tensor:
         return self._apply("Slice", [self, *map(integers, (starts, ends, axes, steps or [1] * len(starts)))])
@@ -224,7 +224,7 @@ class Layout(Reductions):
                 axis += 1
         if len(places) == 1:
             at, only = places[0]
-            return cut.index_select(at, _places(only, cut.shape[at]))
+            return cut._apply("Gather", [cut, _places(only, cut.shape[at])], {"axis": at})
         shape = broadcast_shapes(*(each.shape for _, each in places))
         first = [at for at, _ in places]
         rest = [at for at in range(cut.ndim) if at not in first]
@@ -256,15 +256,20 @@ class Layout(Reductions):
 
     def index_select(self, dim: int, index: Tensor) -> Tensor:
         """Slices along an axis at places (ONNX's Gather)."""
-        return self._apply("Gather", [self, _whole(index)], {"axis": self._axis(dim, "index_select")})
+        axis = self._axis(dim, "index_select")
+        _check_places("index_select", index, self.shape[axis] if self.ndim else 1, axis)
+        return self._apply("Gather", [self, _whole(index)], {"axis": axis})
 
     def take(self, index: Tensor) -> Tensor:
-        """Elements at places among all."""
-        return self.reshape(-1).index_select(0, index)
+        """Elements at places among all; negative ones count from the end."""
+        _check_places("take", index, self.numel(), 0, True)
+        return self.reshape(-1)._apply("Gather", [self.reshape(-1), _whole(index)], {"axis": 0})
 
     def gather(self, dim: int, index: Tensor) -> Tensor:
         """Elements along an axis at places, one for each of `index`."""
-        return self._apply("GatherElements", [self, _whole(index)], {"axis": self._axis(dim, "gather")})
+        axis = self._axis(dim, "gather")
+        _check_places("gather", index, self.shape[axis] if self.ndim else 1, axis)
+        return self._apply("GatherElements", [self, _whole(index)], {"axis": axis})
 
     def scatter(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """`src` written at places along an axis."""
@@ -276,6 +281,7 @@ class Layout(Reductions):
 
     def _scatter(self, dim: int, index: Tensor, src: Tensor, reduction: str) -> Tensor:
         axis = self._axis(dim, "scatter")
+        _check_places("scatter", index, self.shape[axis] if self.ndim else 1, axis)
         return self._apply("ScatterElements", [self, _whole(index), src.to(self._dtype)], {"axis": axis, "reduction": reduction})
 
     def nonzero(self) -> Tensor:
@@ -325,6 +331,12 @@ class Layout(Reductions):
         for at in range(0, len(pads), 2):
             begins[-1 - at // 2], ends[-1 - at // 2] = pads[at], pads[at + 1]
         name = {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
+        for axis, (extent, before, after) in enumerate(zip(self.shape, begins, ends, strict=True)):
+            most = {"reflect": extent - 1, "wrap": extent}.get(name, 0 if name == "edge" and extent == 0 else math.inf)
+            if max(before, after) > most:
+                raise Error(f"{before} and {after} around the {extent} of axis {axis}; mode {mode!r} allows at most {most}", "pad")
+            if extent + before + after < 0:
+                raise Error(f"{before} and {after} around the {extent} of axis {axis} leave less than nothing", "pad")
         inputs: list[Any] = [self, integers(begins + ends)]
         if name == "constant":
             inputs.append(self._number(value, self._dtype))
@@ -341,18 +353,34 @@ class Layout(Reductions):
     def _triangle(self, diagonal: int, upper: int) -> Tensor:
         return self._apply("Trilu", [self, constant("i64", (), diagonal)], {"upper": upper})
 
-    def diagonal(self) -> Tensor:
-        """The elements [i, i] of a matrix."""
-        rows, columns = self.shape
-        return self.take(_constant_places([at * (columns + 1) for at in range(min(rows, columns))]))
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+        """The elements [i, i + offset] of two axes, as the last axis."""
+        axes = [self._axis(dim, "diagonal") for dim in (dim1, dim2)]
+        moved = self.permute([*(axis for axis in range(self.ndim) if axis not in axes), *axes])
+        rows, columns = moved.shape[-2:]
+        begin = max(-offset, 0)
+        places = [row * columns + row + offset for row in range(begin, rows) if row + offset < columns]
+        flat = moved.flatten(-2)
+        return flat._apply("Gather", [flat, integers(places)], {"axis": flat.ndim - 1})
 
     def trace(self) -> Tensor:
         """The sum of the diagonal."""
         return self.diagonal().sum()
 
 
-def _constant_places(listed: Sequence[int]) -> Tensor:
-    return Core._make(integers(listed))
+def known(tensor: Any) -> np.ndarray | None:
+    """Elements that are in this machine's memory now, and need no run."""
+    made = tensor._value.elements
+    return None if made is None or isinstance(made, _core.Stored) else tensor._computed()
+
+
+def _check_places(what: str, index: Any, extent: int, axis: int, negative: bool = False) -> None:
+    """Raises Error, as PyTorch does, for places out of range that are known now; those that are computed must be in range."""
+    found = known(index)
+    least = -extent if negative else 0
+    if found is not None and found.size and not (least <= found.min() and found.max() < extent):
+        bad = found[(found < least) | (found >= extent)].flat[0]
+        raise Error(f"place {bad} on axis {axis}; {f'{least} to {extent - 1} are allowed' if extent else 'the axis is empty'}", what)
 
 
 def _whole(index: Any) -> Any:
@@ -364,6 +392,7 @@ def _places(index: Any, extent: int) -> Any:
     from .tensors import as_tensor
 
     if isinstance(index, Core):
+        _check_places("index", index, extent, 0, True)
         return _whole(index)
     if index.size and not (-extent <= index.min() and index.max() < extent):
         raise IndexError(f"places {index.min()} to {index.max()} of {extent}")

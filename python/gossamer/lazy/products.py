@@ -35,6 +35,16 @@ def spread(given: PerAxis | None, rank: int, otherwise: int = 1) -> tuple[int, .
     return tuple(given)
 
 
+def _check_windows(what: str, plane: Sequence[int], window: Sequence[int], attributes: Attributes) -> None:
+    """Raises Error for windows that do not fit into the plane with its padding."""
+    rank = len(window)
+    for axis, (length, extent) in enumerate(zip(plane, window, strict=True)):
+        reach = attributes["dilations"][axis] * (extent - 1) + 1
+        whole = length + attributes["pads"][axis] + attributes["pads"][axis + rank]
+        if reach > whole:
+            raise Error(f"a window of {reach} over {whole} places of axis {axis + 2}, padding included", what)
+
+
 class Products(Layout):
     """See the module."""
 
@@ -80,11 +90,22 @@ class Products(Layout):
                 raise Error(f'a padding of "{padding}"', f"conv{rank}d", 'there are "same" and "valid"')
             reach = [d * (extent - 1) if padding == "same" else 0 for d, extent in zip(spread(dilation, rank), weight.shape[2:], strict=True)]
             attributes["pads"] = (*(each // 2 for each in reach), *(each - each // 2 for each in reach))
+            if padding == "same" and any(each != 1 for each in spread(stride, rank)):
+                raise Error(f"padding 'same' goes with a stride of 1 alone, not {stride}", f"conv{rank}d")
         else:
             attributes["pads"] = spread(padding, rank) * 2
+        _check_windows(f"conv{rank}d", self.shape[2:], weight.shape[2:], attributes)
         return self._apply("Conv", [self, weight] if bias is None else [self, weight, bias], attributes)
 
     def _conv_transpose(self, rank: int, weight: Tensor, bias: Tensor | None, stride: PerAxis, padding: PerAxis, output_padding: PerAxis, groups: int, dilation: PerAxis) -> Tensor:
+        what = f"conv_transpose{rank}d"
+        if self.ndim == rank + 1:
+            return self.unsqueeze(0)._conv_transpose(rank, weight, bias, stride, padding, output_padding, groups, dilation).squeeze(0)
+        if weight.ndim != rank + 2 or self.ndim != rank + 2:
+            raise Error(f"a tensor of {self.ndim} axes with a weight of {weight.ndim}; {rank + 2} are expected", what)
+        for more, step, gap in zip(spread(output_padding, rank), spread(stride, rank), spread(dilation, rank), strict=True):
+            if more >= max(step, gap):
+                raise Error(f"an output padding of {more}; at most {max(step, gap) - 1} is allowed, less than the stride or the dilation", what)
         attributes: Attributes = {
             "dilations": spread(dilation, rank), "group": groups, "strides": spread(stride, rank), "kernel_shape": weight.shape[2:],
             "pads": spread(padding, rank) * 2, "output_padding": spread(output_padding, rank),
@@ -99,6 +120,14 @@ class Products(Layout):
             "kernel_shape": window, "strides": window if stride is None else spread(stride, rank), "pads": spread(padding, rank) * 2,
             "dilations": spread(dilation, rank), "ceil_mode": int(ceil_mode), **more,
         }  # fmt: skip
+        name = f"{'max' if op == 'MaxPool' else 'avg'}_pool{rank}d"
+        if self.ndim != rank + 2:
+            raise Error(f"a tensor of {self.ndim} axes; {rank + 1} or {rank + 2} are expected", name)
+        for extent, end, gap in zip(window, spread(padding, rank), spread(dilation, rank), strict=True):
+            reach = gap * (extent - 1) + 1
+            if end > reach // 2:
+                raise Error(f"a padding of {end}; at most half of the window of {reach} is allowed", name)
+        _check_windows(name, self.shape[2:], window, attributes)
         return self._apply(op, [self], attributes)
 
     def _adaptive_pool(self, op: str, rank: int, size: PerAxis) -> Tensor:

@@ -10,7 +10,7 @@ from ..error import Error
 from .core import apply
 from .dtypes import is_float
 from .elementwise import Elementwise
-from .recording import constant, integers
+from .recording import constant, integers, shape_text
 
 if TYPE_CHECKING:
     from .tensors import Tensor
@@ -42,6 +42,12 @@ class Reductions(Elementwise):
         axes = None if dim is None or self.ndim == 0 else integers(self._axes(dim, op))
         return self._apply(op, [self] if axes is None else [self, axes], {"keepdims": int(keepdim)})
 
+    def _want_elements(self, what: str, dim: Axes) -> None:
+        if not self.numel():
+            for axis in self._axes(dim, what):
+                if not self.shape[axis]:
+                    raise Error(f"axis {axis} of shape {shape_text(self.shape)} is empty; it must have an element", what)
+
     def _summable(self, dtype: Any = None) -> Any:
         """Sums and products of bool and of integers are int64."""
         if dtype is not None:
@@ -63,10 +69,12 @@ class Reductions(Elementwise):
 
     def amax(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
         """The largest elements."""
+        self._want_elements("amax", dim)
         return self._reduce("ReduceMax", dim, keepdim)
 
     def amin(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
         """The smallest elements."""
+        self._want_elements("amin", dim)
         return self._reduce("ReduceMin", dim, keepdim)
 
     def max(self, dim: Any = None, keepdim: bool = False) -> Any:
@@ -135,6 +143,7 @@ class Reductions(Elementwise):
     def _argument(self, op: str, dim: int | None, keepdim: bool) -> Tensor:
         x = self.reshape(-1) if dim is None else self  # type: ignore[attr-defined]
         axis = 0 if dim is None else self._axis(dim, op)
+        self._want_elements(op.lower(), dim)
         return x._apply(op, [x], {"axis": axis, "keepdims": int(keepdim and dim is not None)})
 
     def softmax(self, dim: int = -1) -> Tensor:

@@ -121,26 +121,6 @@ class Tensor(Products):
         self._assign(_uploaded(random.generator().normal(mean, std, self.shape).astype(self.dtype), self._dtype, self._value.device))
         return self
 
-    def add_(self, other: Any, *, alpha: float = 1) -> Tensor:
-        """this + alpha * other"""
-        return self.copy_(self.add(other, alpha=alpha))
-
-    def sub_(self, other: Any, *, alpha: float = 1) -> Tensor:
-        """this - alpha * other"""
-        return self.copy_(self.sub(other, alpha=alpha))
-
-    def mul_(self, other: Any) -> Tensor:
-        """this * other"""
-        return self.copy_(self.mul(other))
-
-    def div_(self, other: Any) -> Tensor:
-        """this / other"""
-        return self.copy_(self.div(other))
-
-    def clamp_(self, min: float | None = None, max: float | None = None) -> Tensor:  # noqa: A002
-        """clamp(), which gradients do not see."""
-        return self.copy_(self.detach().clamp(min, max))
-
     # For people
 
     def __repr__(self) -> str:

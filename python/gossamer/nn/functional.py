@@ -8,10 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from ..composed.functional import *  # noqa: F403
+from ..composed.functional import resample, softplus
+from ..composed.losses import *  # noqa: F403
+from ..composed.more_functional import *  # noqa: F403
+from ..composed.more_functional import max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices
+from ..composed.more_losses import *  # noqa: F403
 from ..error import Error
 from ..lazy.core import apply
 from ..lazy.layout import broadcast_shapes
-from ..lazy.products import PerAxis
+from ..lazy.products import PerAxis, spread
 from ..lazy.random import generator as _generator
 from ..lazy.recording import constant, integers, record
 from ..lazy.recording import shape_text as _shape_text
@@ -31,29 +37,9 @@ def relu6(x: Tensor) -> Tensor:
     return x._clipped(0, 6)
 
 
-def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """negative_slope * x below 0."""
-    return x._unary("LeakyRelu", {"alpha": float(negative_slope)})
-
-
-def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """alpha * (exp(x) - 1) below 0."""
-    return x._unary("Elu", {"alpha": float(alpha)})
-
-
-def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """alpha * (exp(x / alpha) - 1) below 0."""
-    return x._unary("Celu", {"alpha": float(alpha)})
-
-
 def selu(x: Tensor) -> Tensor:
     """elu() scaled so that layers keep mean 0 and variance 1."""
     return x._unary("Selu")
-
-
-def gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    """approximate: "none" or "tanh"."""
-    return x._unary("Gelu", {"approximate": approximate})
 
 
 def silu(x: Tensor) -> Tensor:
@@ -66,11 +52,6 @@ def mish(x: Tensor) -> Tensor:
     return x._unary("Mish")
 
 
-def softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x))"""
-    return x._unary("Softplus")
-
-
 def softsign(x: Tensor) -> Tensor:
     """x / (1 + |x|)"""
     return x._unary("Softsign")
@@ -79,11 +60,6 @@ def softsign(x: Tensor) -> Tensor:
 def sigmoid(x: Tensor) -> Tensor:
     """1 / (1 + exp(-x))"""
     return x.sigmoid()
-
-
-def logsigmoid(x: Tensor) -> Tensor:
-    """log(sigmoid(x)), without overflow."""
-    return -softplus(-x)
 
 
 def hardsigmoid(x: Tensor) -> Tensor:
@@ -101,26 +77,10 @@ def tanh(x: Tensor) -> Tensor:
     return x.tanh()
 
 
-def softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """exp(x) over its sum along an axis."""
-    return x.softmax(dim)
-
-
-def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """log(softmax(x)), without overflow."""
-    return x.log_softmax(dim)
-
-
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """weight times x below 0; one number, or one a channel."""
     fitted = weight if weight.numel() == 1 else weight.reshape([-1] + [1] * max(x.ndim - 2, 0))
     return x._apply("PRelu", [x, fitted])
-
-
-def glu(x: Tensor, dim: int = -1) -> Tensor:
-    """The first half of an axis, times the sigmoid of the second."""
-    a, b = x.chunk(2, dim)
-    return a * b.sigmoid()
 
 
 # Products and windows
@@ -146,19 +106,40 @@ def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxi
     return x._conv(3, weight, bias, stride, padding, dilation, groups)
 
 
+def conv_transpose1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1, padding: PerAxis = 0, output_padding: PerAxis = 0, groups: int = 1, dilation: PerAxis = 1) -> Tensor:
+    """weight of [channels, out / groups, ...window]."""
+    return x._conv_transpose(1, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1, padding: PerAxis = 0, output_padding: PerAxis = 0, groups: int = 1, dilation: PerAxis = 1) -> Tensor:
+    """weight of [channels, out / groups, ...window]."""
+    return x._conv_transpose(3, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
 def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: PerAxis = 1, padding: PerAxis = 0, output_padding: PerAxis = 0, groups: int = 1, dilation: PerAxis = 1) -> Tensor:
     """weight of [channels, out / groups, ...window]."""
     return x._conv_transpose(2, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def max_pool1d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1, ceil_mode: bool = False) -> Tensor:
-    """The largest element of each window."""
-    return x._pool("MaxPool", 1, kernel_size, stride, padding, dilation, ceil_mode)
+def _max_pool(rank: int, x: Tensor, kernel_size: PerAxis, stride: PerAxis | None, padding: PerAxis, dilation: PerAxis, ceil_mode: bool, return_indices: bool) -> Any:
+    if return_indices:
+        return (max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices)[rank - 1](x, kernel_size, stride, padding, dilation, ceil_mode)
+    return x._pool("MaxPool", rank, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool2d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1, ceil_mode: bool = False) -> Tensor:
-    """The largest element of each window."""
-    return x._pool("MaxPool", 2, kernel_size, stride, padding, dilation, ceil_mode)
+def max_pool1d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """The largest element of each window; return_indices: and its place in the plane."""
+    return _max_pool(1, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool2d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """See max_pool1d."""
+    return _max_pool(2, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool3d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """See max_pool1d."""
+    return _max_pool(3, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def avg_pool1d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
@@ -167,28 +148,80 @@ def avg_pool1d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, p
 
 
 def avg_pool2d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
-    """The mean of each window; padding counts as zeros unless told otherwise."""
+    """See avg_pool1d."""
     return x._pool("AveragePool", 2, kernel_size, stride, padding, 1, ceil_mode, count_include_pad=int(count_include_pad))
 
 
-def adaptive_avg_pool2d(x: Tensor, output_size: PerAxis) -> Tensor:
+def avg_pool3d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """See avg_pool1d."""
+    return x._pool("AveragePool", 3, kernel_size, stride, padding, 1, ceil_mode, count_include_pad=int(count_include_pad))
+
+
+def adaptive_avg_pool1d(x: Tensor, output_size: PerAxis) -> Tensor:
     """Means of windows that make a plane of this size; they overlap where it does not divide x's."""
+    return x._adaptive_pool("AveragePool", 1, output_size)
+
+
+def adaptive_avg_pool2d(x: Tensor, output_size: PerAxis) -> Tensor:
+    """See adaptive_avg_pool1d."""
     return x._adaptive_pool("AveragePool", 2, output_size)
 
 
+def adaptive_avg_pool3d(x: Tensor, output_size: PerAxis) -> Tensor:
+    """See adaptive_avg_pool1d."""
+    return x._adaptive_pool("AveragePool", 3, output_size)
+
+
+def adaptive_max_pool1d(x: Tensor, output_size: PerAxis) -> Tensor:
+    """As adaptive_avg_pool1d, the largest element."""
+    return x._adaptive_pool("MaxPool", 1, output_size)
+
+
 def adaptive_max_pool2d(x: Tensor, output_size: PerAxis) -> Tensor:
-    """As adaptive_avg_pool2d, the largest element."""
+    """See adaptive_max_pool1d."""
     return x._adaptive_pool("MaxPool", 2, output_size)
 
 
-def interpolate(x: Tensor, size: PerAxis | None = None, scale_factor: float | Sequence[float] | None = None, mode: str = "nearest", align_corners: bool = False) -> Tensor:
-    """mode: "nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area"."""
-    return x._interpolate(size, scale_factor, mode, align_corners)
+def adaptive_max_pool3d(x: Tensor, output_size: PerAxis) -> Tensor:
+    """See adaptive_max_pool1d."""
+    return x._adaptive_pool("MaxPool", 3, output_size)
 
 
-def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float = 0) -> Tensor:
-    """The last axis first, [before, after] of each."""
-    return x.pad(pad, mode, value)
+def interpolate(
+    x: Tensor, size: PerAxis | None = None, scale_factor: float | Sequence[float] | None = None, mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:  # fmt: skip
+    """mode: "nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area"; antialias, of bilinear and bicubic: by
+    kernels that are wider where the plane shrinks. recompute_scale_factor is PyTorch's; sizes are always those of the factors given."""
+    if not antialias:
+        return x._interpolate(size, scale_factor, mode, bool(align_corners))
+    if mode not in ("bilinear", "bicubic") or x.ndim != 4:
+        raise Error(f"antialias with mode {mode!r} of {x.ndim} axes; it goes with bilinear and bicubic of 4 axes", "interpolate")
+    if (size is None) == (scale_factor is None):
+        raise Error("it needs a size or a scale_factor", "interpolate")
+    factors = [float(scale_factor)] * 2 if isinstance(scale_factor, int | float) else list(scale_factor or ())
+    plane = x.shape[2:]
+    wanted = spread(size, 2) if size is not None else [int(extent * factor) for extent, factor in zip(plane, factors, strict=True)]
+    if align_corners:
+        steps = [(extent - 1) / (count - 1) if count > 1 else 0.0 for extent, count in zip(plane, wanted, strict=True)]
+    else:
+        steps = [extent / count for extent, count in zip(plane, wanted, strict=True)] if size is not None else [1 / factor for factor in factors]
+    return resample(x, wanted, "linear" if mode == "bilinear" else "cubic", steps)
+
+
+def upsample(x: Tensor, size: PerAxis | None = None, scale_factor: float | Sequence[float] | None = None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:
+    """interpolate()"""
+    return interpolate(x, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(x: Tensor, size: PerAxis | None = None, scale_factor: float | Sequence[float] | None = None) -> Tensor:
+    """interpolate() with mode "nearest"."""
+    return interpolate(x, size, scale_factor)
+
+
+def upsample_bilinear(x: Tensor, size: PerAxis | None = None, scale_factor: float | Sequence[float] | None = None) -> Tensor:
+    """interpolate() with mode "bilinear" and align_corners."""
+    return interpolate(x, size, scale_factor, "bilinear", True)
 
 
 # Choices
@@ -220,22 +253,13 @@ def _random_bits(shape: Sequence[int]) -> Tensor:
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """While training, zeros a share p of the elements and scales the rest by 1 / (1 - p)."""
-    return _dropped(x, p, training, x.shape)
-
-
-def dropout2d(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """The same of whole channels."""
-    return _dropped(x, p, training, (*x.shape[:2], *(1 for _ in x.shape[2:])))
-
-
-def _dropped(x: Tensor, p: float, training: bool, shape: Sequence[int]) -> Tensor:
     if not 0 <= p <= 1:
         raise Error(f"a probability of {p}", "dropout")
     if not training or p == 0:
         return x
     if p == 1:
         return x * 0
-    kept = (_random_bits(shape) >> 8).float() >= p * 2**24
+    kept = (_random_bits(x.shape) >> 8).float() >= p * 2**24
     return x * kept.to(x._dtype) * (1 / (1 - p))
 
 
@@ -252,37 +276,42 @@ def group_norm(x: Tensor, num_groups: int, weight: Tensor | None = None, bias: T
     return x._group_norm(num_groups, weight, bias, eps)
 
 
-def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """Channels normalised by their own mean and variance."""
+def instance_norm(
+    x: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5
+) -> Tensor:
+    """Channels of each sample normalised, by their own statistics or, unless use_input_stats, by running ones."""
+    if not use_input_stats:
+        return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
+    axes = list(range(2, x.ndim))
+    if math.prod(x.shape[2:]) < 2:
+        raise Error(f"shape {_shape_text(x.shape)} has 1 value a channel; more are needed", "instance_norm")
+    if running_mean is not None and running_var is not None:
+        running_mean.copy_(running_mean.detach() * (1 - momentum) + x.detach().mean(axes).mean(0) * momentum)
+        running_var.copy_(running_var.detach() * (1 - momentum) + x.detach().var(axes).mean(0) * momentum)
     return x._group_norm(x.shape[1], weight, bias, eps)
 
 
-def batch_norm(x: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+def batch_norm(x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """While training, by the batch's mean and variance, which move the running ones."""
     if not training:
+        if running_mean is None or running_var is None:
+            raise Error("without running statistics it is for training alone", "batch_norm")
         return x._normalized(running_mean, running_var, weight, bias, eps)
     axes = [axis for axis in range(x.ndim) if axis != 1]
     count = x.numel() // x.shape[1]
+    if count < 2:
+        raise Error(f"shape {_shape_text(x.shape)} has {count} value a channel; more than 1 is needed", "batch_norm")
     over = [-1] + [1] * (x.ndim - 2)
     mean = x.mean(axes)
     middle = x - mean.reshape(over)
     variance = middle.square().mean(axes)
-    running_mean.copy_(running_mean.detach() * (1 - momentum) + mean.detach() * momentum)
-    running_var.copy_(running_var.detach() * (1 - momentum) + variance.detach() * (momentum * count / max(count - 1, 1)))
+    if running_mean is not None and running_var is not None:
+        running_mean.copy_(running_mean.detach() * (1 - momentum) + mean.detach() * momentum)
+        running_var.copy_(running_var.detach() * (1 - momentum) + variance.detach() * (momentum * count / (count - 1)))
     made = middle / (variance + eps).sqrt().reshape(over)
     if weight is not None:
         made = made * weight.reshape(over)
     return made if bias is None else made + bias.reshape(over)
-
-
-def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """x over its p-norm along an axis."""
-    return x / x.norm(p, dim, True).clamp(eps)
-
-
-def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along an axis; each norm is at least eps."""
-    return (normalize(a, 2.0, dim, eps) * normalize(b, 2.0, dim, eps)).sum(dim)
 
 
 def scaled_dot_product_attention(
@@ -362,63 +391,6 @@ def binary_cross_entropy_with_logits(x: Tensor, target: Tensor, weight: Tensor |
     _same_shape("binary_cross_entropy_with_logits", x, target)
     loss = softplus(x) - x * target if pos_weight is None else (1 - target) * x + ((pos_weight - 1) * target + 1) * softplus(-x)
     return _reduced(loss if weight is None else loss * weight, reduction)
-
-
-def _class_axis(x: Tensor) -> int:
-    return 0 if x.ndim == 1 else 1
-
-
-def _hot(x: Tensor, target: Tensor, axis: int) -> Tensor:
-    """Targets as probabilities of classes along an axis; one that is no class has none."""
-    classes = x.shape[axis]
-    wide = target.to("i64")
-    places = wide.masked_fill((wide < 0) | (wide >= classes), classes)
-    return x._apply("OneHot", [places, integers([classes]), constant(x._dtype, (2,), [0, 1])], {"axis": axis})
-
-
-def _of_classes(loss: Tensor, target: Tensor, classes: int, ignore_index: int) -> Tensor:
-    """NaN where a target is no class: nothing stops a kernel, and a wrong label must not look like a good one."""
-    wide = target.to("i64")
-    return where(((wide >= 0) & (wide < classes)) | (wide == ignore_index), loss, float("nan"))
-
-
-def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
-    """Minus the log probability of the target's class; x has log probabilities of classes along axis 1 (or the only one). A target
-    of ignore_index does not count; where one is neither that nor a class the loss is NaN."""
-    axis = _class_axis(x)
-    wanted = (*x.shape[:axis], *x.shape[axis + 1 :])
-    if target.shape != wanted:
-        raise Error(f"classes of shape {_shape_text(x.shape)} want targets of shape {_shape_text(wanted)}, not {_shape_text(target.shape)}", "nll_loss")
-    factors = _hot(x, target, axis)
-    if 0 <= ignore_index < x.shape[axis]:
-        factors = factors * (target != ignore_index).to(x._dtype).unsqueeze(axis)
-    if weight is not None:
-        factors = factors * weight.reshape([-1] + [1] * (x.ndim - axis - 1))
-    # A select, as 0 times minus infinity would be NaN.
-    loss = _of_classes(-where(factors != 0, x * factors, 0).sum(axis), target, x.shape[axis], ignore_index)
-    return _reduced(loss, reduction) if reduction != "mean" else loss.sum() / factors.sum()
-
-
-def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
-    """Of logits along axis 1 (or the only one). Targets are classes, as nll_loss takes them, or probabilities in the shape of the input."""
-    axis = _class_axis(x)
-    log = x.log_softmax(axis)
-    classes = not target.is_floating_point()
-    if classes and label_smoothing == 0:
-        return nll_loss(log, target, weight, ignore_index, reduction)
-    if classes and (weight is not None or ignore_index >= 0):
-        raise Error("smoothed labels go with neither weight nor ignore_index", "cross_entropy")
-    wanted = _hot(x, target, axis) if classes else target
-    _same_shape("cross_entropy", x, wanted)
-    counted = wanted.sum(axis)
-    smooth = wanted if label_smoothing == 0 else wanted * (1 - label_smoothing) + label_smoothing / x.shape[axis]
-    if weight is not None:
-        smooth = smooth * weight.reshape([-1] + [1] * (x.ndim - axis - 1))
-    loss = -(log * smooth).sum(axis)
-    if not classes:
-        return _reduced(loss, reduction)
-    loss = _of_classes(loss * counted, target, x.shape[axis], ignore_index)
-    return loss.sum() / counted.sum() if reduction == "mean" else _reduced(loss, reduction)
 
 
 def kl_div(x: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:

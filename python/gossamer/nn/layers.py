@@ -37,21 +37,39 @@ class Linear(Module):
         return f"in_features={into}, out_features={out}, bias={self.bias is not None}"
 
 
+def _bias(out: int, fan: int, bias: bool) -> Parameter | None:
+    return _uniform((out,), 1 / math.sqrt(fan)) if bias else None
+
+
 class _Conv(Module):
     rank = 2
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis | str = 0, dilation: PerAxis = 1, groups: int = 1, bias: bool = True) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis | str = 0, dilation: PerAxis = 1, groups: int = 1, bias: bool = True,
+        padding_mode: str = "zeros",
+    ) -> None:  # fmt: skip
         super().__init__()
         if in_channels % groups or out_channels % groups:
-            raise Error(f"{in_channels} and {out_channels} channels in {groups} groups", type(self).__name__)
+            raise Error(f"{groups} groups do not divide {in_channels} and {out_channels} channels", type(self).__name__)
+        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
+            raise Error(f"padding_mode is {padding_mode!r}; zeros, reflect, replicate and circular are allowed", type(self).__name__)
         window = spread(kernel_size, self.rank)
-        bound = 1 / math.sqrt(in_channels // groups * math.prod(window))
-        self.weight = _uniform((out_channels, in_channels // groups, *window), bound)
-        self.bias = _uniform((out_channels,), bound) if bias else None
-        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+        fan = in_channels // groups * math.prod(window)
+        self.weight = _uniform((out_channels, in_channels // groups, *window), 1 / math.sqrt(fan))
+        self.bias = _bias(out_channels, fan, bias)
+        self.stride, self.padding, self.dilation, self.groups, self.padding_mode = stride, padding, dilation, groups, padding_mode
 
     def forward(self, x: Tensor) -> Tensor:
-        return x._conv(self.rank, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            if isinstance(padding, str):
+                reach = [gap * (extent - 1) if padding == "same" else 0 for gap, extent in zip(spread(self.dilation, self.rank), self.weight.shape[2:], strict=True)]
+                ends = [(each // 2, each - each // 2) for each in reach]
+            else:
+                ends = [(each, each) for each in spread(padding, self.rank)]
+            x = x.pad([each for pair in reversed(ends) for each in pair], self.padding_mode)
+            padding = 0
+        return x._conv(self.rank, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         out, into, *window = self.weight.shape
@@ -74,19 +92,64 @@ class Conv3d(_Conv):
     rank = 3
 
 
-class ConvTranspose2d(Module):
-    """See nn.functional.conv_transpose2d."""
+class _ConvTranspose(Module):
+    rank = 2
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis = 0, output_padding: PerAxis = 0, groups: int = 1, bias: bool = True, dilation: PerAxis = 1) -> None:
         super().__init__()
-        window = spread(kernel_size, 2)
-        bound = 1 / math.sqrt(out_channels // groups * math.prod(window))
-        self.weight = _uniform((in_channels, out_channels // groups, *window), bound)
-        self.bias = _uniform((out_channels,), bound) if bias else None
+        if in_channels % groups or out_channels % groups:
+            raise Error(f"{groups} groups do not divide {in_channels} and {out_channels} channels", type(self).__name__)
+        window = spread(kernel_size, self.rank)
+        fan = out_channels // groups * math.prod(window)
+        self.weight = _uniform((in_channels, out_channels // groups, *window), 1 / math.sqrt(fan))
+        self.bias = _bias(out_channels, fan, bias)
         self._options = (stride, padding, output_padding, groups, dilation)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x._conv_transpose(2, self.weight, self.bias, *self._options)
+        return x._conv_transpose(self.rank, self.weight, self.bias, *self._options)
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """See nn.functional.conv_transpose1d."""
+
+    rank = 1
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """See nn.functional.conv_transpose2d."""
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """See nn.functional.conv_transpose3d."""
+
+    rank = 3
+
+
+class Bilinear(Module):
+    """See nn.functional.bilinear."""
+
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True) -> None:
+        super().__init__()
+        self.weight = _uniform((out_features, in1_features, in2_features), 1 / math.sqrt(in1_features))
+        self.bias = _bias(out_features, in1_features, bias)
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.bilinear(x1, x2, self.weight, self.bias)
+
+
+class EmbeddingBag(Module):
+    """See nn.functional.embedding_bag."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, mode: str = "mean", padding_idx: int | None = None) -> None:
+        super().__init__()
+        table = generator().standard_normal((num_embeddings, embedding_dim), np.float32)
+        if padding_idx is not None:
+            table[padding_idx] = 0
+        self.weight = Parameter(as_tensor(table))
+        self.mode, self.padding_idx = mode, padding_idx
+
+    def forward(self, x: Tensor, offsets: Sequence[int] | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        return F.embedding_bag(x, self.weight, offsets, self.mode, per_sample_weights, self.padding_idx)
 
 
 class Embedding(Module):
@@ -134,20 +197,45 @@ class GroupNorm(Module):
         return x._group_norm(self.num_groups, self.weight, self.bias, self.eps)
 
 
-class _BatchNorm(Module):
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True) -> None:
+class RMSNorm(Module):
+    """See nn.functional.rms_norm."""
+
+    def __init__(self, normalized_shape: PerAxis, eps: float | None = None, elementwise_affine: bool = True) -> None:
         super().__init__()
-        self.eps, self.momentum = eps, momentum
-        self.weight = Parameter(ones(num_features)) if affine else None
-        self.bias = Parameter(zeros(num_features)) if affine else None
-        self.running_mean = Buffer(zeros(num_features))
-        self.running_var = Buffer(ones(num_features))
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps = eps
+        self.weight = Parameter(ones(self.normalized_shape)) if elementwise_affine else None
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps)
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.running_mean.shape[0]}, eps={self.eps}, momentum={self.momentum}"
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class _Statistics(Module):
+    """Parameters and running statistics of channels."""
+
+    usual = True
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool | None = None, track_running_stats: bool | None = None) -> None:
+        super().__init__()
+        affine = self.usual if affine is None else affine
+        track = self.usual if track_running_stats is None else track_running_stats
+        self.num_features, self.eps, self.momentum, self.affine, self.track_running_stats = num_features, eps, momentum, affine, track
+        self.weight = Parameter(ones(num_features)) if affine else None
+        self.bias = Parameter(zeros(num_features)) if affine else None
+        self.running_mean = Buffer(zeros(num_features)) if track else None
+        self.running_var = Buffer(ones(num_features)) if track else None
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, track_running_stats={self.track_running_stats}"
+
+
+class _BatchNorm(_Statistics):
+    def forward(self, x: Tensor) -> Tensor:
+        own = self.training or self.running_mean is None  # without running statistics, those of the batch
+        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -156,6 +244,39 @@ class BatchNorm1d(_BatchNorm):
 
 class BatchNorm2d(_BatchNorm):
     """Of [n, channels, height, width]."""
+
+
+class BatchNorm3d(_BatchNorm):
+    """Of [n, channels, depth, height, width]."""
+
+
+class _InstanceNorm(_Statistics):
+    usual = False
+    rank = 2
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim == self.rank + 1:
+            return self.forward(x.unsqueeze(0)).squeeze(0)
+        if x.ndim != self.rank + 2:
+            raise Error(f"a tensor of {x.ndim} axes; {self.rank + 1} or {self.rank + 2} are expected", type(self).__name__)
+        own = self.training or self.running_mean is None
+        return F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum, self.eps)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Channels of each sample normalised: [n, channels, length] or [channels, length]."""
+
+    rank = 1
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Channels of each sample normalised: [n, channels, height, width] or without n."""
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Channels of each sample normalised: [n, channels, depth, height, width] or without n."""
+
+    rank = 3
 
 
 class Dropout(Module):
@@ -172,11 +293,26 @@ class Dropout(Module):
         return f"p={self.p}"
 
 
-class Dropout2d(Dropout):
-    """See nn.functional.dropout2d."""
+def _dropping(name: str, function: Any) -> type[Dropout]:
+    def forward(self: Dropout, x: Tensor) -> Tensor:
+        return function(x, self.p, self.training)
+
+    return type(name, (Dropout,), {"forward": forward, "__module__": __name__, "__doc__": f"See nn.functional.{function.__name__}."})
+
+
+Dropout1d, Dropout2d, Dropout3d = _dropping("Dropout1d", F.dropout1d), _dropping("Dropout2d", F.dropout2d), _dropping("Dropout3d", F.dropout3d)
+AlphaDropout, FeatureAlphaDropout = _dropping("AlphaDropout", F.alpha_dropout), _dropping("FeatureAlphaDropout", F.feature_alpha_dropout)
+
+
+class RReLU(Module):
+    """See nn.functional.rrelu."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
+        super().__init__()
+        self.lower, self.upper = lower, upper
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.dropout2d(x, self.p, self.training)
+        return F.rrelu(x, self.lower, self.upper, self.training)
 
 
 class Flatten(Module):
@@ -195,32 +331,6 @@ class Identity(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x
-
-
-class MultiheadAttention(Module):
-    """Attention of several heads, with PyTorch's parameters; tensors are [batch, length, features]."""
-
-    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True) -> None:
-        super().__init__()
-        if embed_dim % num_heads:
-            raise Error(f"{embed_dim} features in {num_heads} heads", "MultiheadAttention")
-        self.num_heads, self.dropout = num_heads, dropout
-        self.in_proj_weight = _uniform((3 * embed_dim, embed_dim), math.sqrt(6 / (4 * embed_dim)))
-        self.in_proj_bias = Parameter(zeros(3 * embed_dim)) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias)
-
-    def forward(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
-        """The attention's output alone. attn_mask: added to the scores, or, of bool, where to look."""
-        weights = self.in_proj_weight.chunk(3)
-        biases: Any = (None, None, None) if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        batch, targets, features = query.shape
-
-        def heads(x: Tensor, at: int) -> Tensor:
-            return x._linear(weights[at], biases[at]).reshape(batch, x.shape[1], self.num_heads, -1).transpose(1, 2)
-
-        parts = [heads(x, at) for at, x in enumerate((query, key, value))]
-        made = F.scaled_dot_product_attention(*parts, attn_mask, self.dropout if self.training else 0.0, is_causal)
-        return self.out_proj(made.transpose(1, 2).reshape(batch, targets, features))
 
 
 class PReLU(Module):
@@ -254,72 +364,66 @@ def _layer(name: str, function: Any) -> type[_Function]:
     return type(name, (_Function,), {"function": staticmethod(function), "__module__": __name__, "__doc__": f"nn.functional.{function.__name__} as a layer."})
 
 
-ReLU, ReLU6, LeakyReLU = _layer("ReLU", F.relu), _layer("ReLU6", F.relu6), _layer("LeakyReLU", F.leaky_relu)
-ELU, CELU, SELU = _layer("ELU", F.elu), _layer("CELU", F.celu), _layer("SELU", F.selu)
-GELU, SiLU, Mish = _layer("GELU", F.gelu), _layer("SiLU", F.silu), _layer("Mish", F.mish)
-Softplus, Softsign = _layer("Softplus", F.softplus), _layer("Softsign", F.softsign)
-Sigmoid, LogSigmoid, Tanh = _layer("Sigmoid", F.sigmoid), _layer("LogSigmoid", F.logsigmoid), _layer("Tanh", F.tanh)
-Hardsigmoid, Hardswish, GLU = _layer("Hardsigmoid", F.hardsigmoid), _layer("Hardswish", F.hardswish), _layer("GLU", F.glu)
-Softmax, LogSoftmax = _layer("Softmax", F.softmax), _layer("LogSoftmax", F.log_softmax)
-MaxPool1d, MaxPool2d = _layer("MaxPool1d", F.max_pool1d), _layer("MaxPool2d", F.max_pool2d)
-AvgPool1d, AvgPool2d = _layer("AvgPool1d", F.avg_pool1d), _layer("AvgPool2d", F.avg_pool2d)
-AdaptiveAvgPool2d, AdaptiveMaxPool2d = _layer("AdaptiveAvgPool2d", F.adaptive_avg_pool2d), _layer("AdaptiveMaxPool2d", F.adaptive_max_pool2d)
-Upsample = _layer("Upsample", F.interpolate)
-MSELoss, L1Loss, HuberLoss = _layer("MSELoss", F.mse_loss), _layer("L1Loss", F.l1_loss), _layer("HuberLoss", F.huber_loss)
-SmoothL1Loss, KLDivLoss = _layer("SmoothL1Loss", F.smooth_l1_loss), _layer("KLDivLoss", F.kl_div)
-BCELoss, BCEWithLogitsLoss = _layer("BCELoss", F.binary_cross_entropy), _layer("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits)
-NLLLoss, CrossEntropyLoss = _layer("NLLLoss", F.nll_loss), _layer("CrossEntropyLoss", F.cross_entropy)
+_FUNCTIONS = {
+    "ReLU": F.relu, "ReLU6": F.relu6, "LeakyReLU": F.leaky_relu, "ELU": F.elu, "CELU": F.celu, "SELU": F.selu, "GELU": F.gelu, "SiLU": F.silu, "Mish": F.mish,
+    "Softplus": F.softplus, "Softsign": F.softsign, "Sigmoid": F.sigmoid, "LogSigmoid": F.logsigmoid, "Tanh": F.tanh, "Hardsigmoid": F.hardsigmoid, "Hardswish": F.hardswish,
+    "Hardtanh": F.hardtanh, "Hardshrink": F.hardshrink, "Softshrink": F.softshrink, "Tanhshrink": F.tanhshrink, "Threshold": F.threshold, "GLU": F.glu, "Softmax": F.softmax,
+    "Softmin": F.softmin, "LogSoftmax": F.log_softmax, "MaxPool1d": F.max_pool1d, "MaxPool2d": F.max_pool2d, "MaxPool3d": F.max_pool3d, "AvgPool1d": F.avg_pool1d,
+    "AvgPool2d": F.avg_pool2d, "AvgPool3d": F.avg_pool3d, "AdaptiveAvgPool1d": F.adaptive_avg_pool1d, "AdaptiveAvgPool2d": F.adaptive_avg_pool2d,
+    "AdaptiveAvgPool3d": F.adaptive_avg_pool3d, "AdaptiveMaxPool1d": F.adaptive_max_pool1d, "AdaptiveMaxPool2d": F.adaptive_max_pool2d, "AdaptiveMaxPool3d": F.adaptive_max_pool3d,
+    "LPPool1d": F.lp_pool1d, "LPPool2d": F.lp_pool2d, "LPPool3d": F.lp_pool3d, "MaxUnpool1d": F.max_unpool1d, "MaxUnpool2d": F.max_unpool2d, "MaxUnpool3d": F.max_unpool3d,
+    "PixelShuffle": F.pixel_shuffle, "PixelUnshuffle": F.pixel_unshuffle, "ChannelShuffle": F.channel_shuffle, "LocalResponseNorm": F.local_response_norm, "Fold": F.fold,
+    "Unfold": F.unfold, "Upsample": F.interpolate, "UpsamplingNearest2d": F.upsample_nearest, "UpsamplingBilinear2d": F.upsample_bilinear,
+    "CosineSimilarity": F.cosine_similarity, "PairwiseDistance": F.pairwise_distance, "MSELoss": F.mse_loss, "L1Loss": F.l1_loss, "HuberLoss": F.huber_loss,
+    "SmoothL1Loss": F.smooth_l1_loss, "KLDivLoss": F.kl_div, "BCELoss": F.binary_cross_entropy, "BCEWithLogitsLoss": F.binary_cross_entropy_with_logits, "NLLLoss": F.nll_loss,
+    "CrossEntropyLoss": F.cross_entropy, "PoissonNLLLoss": F.poisson_nll_loss, "GaussianNLLLoss": F.gaussian_nll_loss, "CTCLoss": F.ctc_loss,
+    "TripletMarginLoss": F.triplet_margin_loss, "TripletMarginWithDistanceLoss": F.triplet_margin_with_distance_loss, "MarginRankingLoss": F.margin_ranking_loss,
+    "HingeEmbeddingLoss": F.hinge_embedding_loss, "CosineEmbeddingLoss": F.cosine_embedding_loss, "SoftMarginLoss": F.soft_margin_loss, "MultiMarginLoss": F.multi_margin_loss,
+    "MultiLabelMarginLoss": F.multilabel_margin_loss, "MultiLabelSoftMarginLoss": F.multilabel_soft_margin_loss,
+}  # fmt: skip
+"""Layers without parameters."""
+globals().update({name: _layer(name, function) for name, function in _FUNCTIONS.items()})
+
+
+class Softmax2d(Module):
+    """Over the channels of [n, channels, height, width] or without n."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.softmax(-3)
+
+
+class Unflatten(Module):
+    """With one axis as several."""
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        super().__init__()
+        self._options = (dim, unflattened_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.unflatten(*self._options)
+
+
+class _Pad(Module):
+    rank = 1
+    mode = "constant"
+
+    def __init__(self, padding: PerAxis, value: float = 0) -> None:
+        super().__init__()
+        self.padding, self.value = spread(padding, 2 * self.rank), value
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.pad(self.padding, self.mode, self.value)
+
+    def extra_repr(self) -> str:
+        return str(self.padding)
+
+
+_PADS = {"ZeroPad": "constant", "ConstantPad": "constant", "ReflectionPad": "reflect", "ReplicationPad": "replicate", "CircularPad": "circular"}
+_PADDING = {f"{name}{rank}d": type(f"{name}{rank}d", (_Pad,), {"rank": rank, "mode": mode, "__module__": __name__, "__doc__": f"nn.functional.pad, mode {mode}."}) for name, mode in _PADS.items() for rank in (1, 2, 3)}
+globals().update(_PADDING)
 
 __all__ = [
-    "AdaptiveAvgPool2d",
-    "AdaptiveMaxPool2d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "CELU",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose2d",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Dropout2d",
-    "ELU",
-    "Embedding",
-    "Flatten",
-    "GELU",
-    "GLU",
-    "GroupNorm",
-    "Hardsigmoid",
-    "Hardswish",
-    "HuberLoss",
-    "Identity",
-    "KLDivLoss",
-    "L1Loss",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "LogSigmoid",
-    "LogSoftmax",
-    "MSELoss",
-    "MaxPool1d",
-    "MaxPool2d",
-    "Mish",
-    "MultiheadAttention",
-    "NLLLoss",
-    "PReLU",
-    "ReLU",
-    "ReLU6",
-    "SELU",
-    "SiLU",
-    "Sigmoid",
-    "SmoothL1Loss",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "Tanh",
-    "Upsample",
-]
+    *_FUNCTIONS, *_PADDING, "AlphaDropout", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+    "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "EmbeddingBag", "FeatureAlphaDropout", "Flatten", "GroupNorm", "Identity", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "LayerNorm", "Linear", "PReLU", "RMSNorm", "RReLU", "Softmax2d", "Unflatten",
+]  # fmt: skip

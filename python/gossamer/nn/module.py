@@ -23,9 +23,25 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """Statistics of a module that it does not learn, but that belong to its state."""
+    """Statistics of a module that it does not learn, but that belong to its state, unless they are not persistent."""
 
-    __slots__ = ()
+    __slots__ = ("persistent",)
+
+    def __init__(self, data: Any, persistent: bool = True) -> None:
+        super().__init__(data)
+        self.persistent = persistent
+
+
+class HookHandle:
+    """Takes a hook off again."""
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self._hooks, self._key = hooks, id(self)
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """No longer called from here on."""
+        self._hooks.pop(self._key, None)
 
 
 class Module:
@@ -42,11 +58,70 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        return self.forward(*inputs, **options)
+        own = vars(self)
+        for hook in list(own.get("_pre_hooks", {}).values()):
+            other = hook(self, inputs)
+            if other is not None:
+                inputs = other if isinstance(other, tuple) else (other,)
+        output = self.forward(*inputs, **options)
+        for hook in list(own.get("_hooks", {}).values()):
+            other = hook(self, inputs, output)
+            output = output if other is None else other
+        return output
 
-    def register_buffer(self, name: str, value: Tensor) -> None:
-        """Sets an attribute to what belongs to the state, but is not learnt."""
-        setattr(self, name, value if isinstance(value, Buffer) else Buffer(value))
+    def register_forward_pre_hook(self, hook: Callable[[Module, tuple[Any, ...]], Any]) -> HookHandle:
+        """Calls hook(module, inputs) before forward(); it may return other inputs."""
+        return HookHandle(vars(self).setdefault("_pre_hooks", {}), hook)
+
+    def register_forward_hook(self, hook: Callable[[Module, tuple[Any, ...], Any], Any]) -> HookHandle:
+        """Calls hook(module, inputs, output) after forward(); it may return another output."""
+        return HookHandle(vars(self).setdefault("_hooks", {}), hook)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Sets an attribute to what belongs to the state, unless it is not persistent, but is not learnt."""
+        made = Buffer(tensor, persistent) if tensor is not None and not (isinstance(tensor, Buffer) and persistent) else tensor
+        self._set(name, made)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Sets an attribute to a parameter."""
+        self._set(name, param)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Sets an attribute to a module."""
+        self._set(name, module)
+
+    add_module = register_module
+
+    def _set(self, name: str, value: Any) -> None:
+        if not name or "." in name:
+            raise Error(f"{name!r}: a name is not empty and has no dots", type(self).__name__)
+        setattr(self, name, value)
+
+    @staticmethod
+    def _found(kind: str, path: str, every: dict[str, Any]) -> Any:
+        if path not in every:
+            raise Error(f"there is no {kind} {path!r}; there are {', '.join(every)}", "Module")
+        return every[path]
+
+    def get_parameter(self, target: str) -> Parameter:
+        """By its name in state_dict()."""
+        return self._found("parameter", target, dict(self._tensors(Parameter, False)))
+
+    def get_buffer(self, target: str) -> Buffer:
+        """By its name in state_dict()."""
+        return self._found("buffer", target, dict(self._tensors(Buffer, False)))
+
+    def get_submodule(self, target: str) -> Module:
+        """By its name in named_modules()."""
+        return self._found("module", target, dict(self._paths("")))
+
+    def set_submodule(self, target: str, module: Module) -> None:
+        """Puts another module at a name."""
+        path, _, name = target.rpartition(".")
+        (self.get_submodule(path) if path else self)._set(name, module)
+
+    def _own_parameters(self) -> list[Parameter]:
+        return [value for value in vars(self).values() if isinstance(value, Parameter)]
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Modules right below, with their names."""
@@ -74,11 +149,17 @@ class Module:
         """This and all modules below, each once."""
         return (module for _, module in self.named_modules())
 
-    def _tensors(self, kind: type[Tensor]) -> Iterator[tuple[str, Any]]:
+    def _paths(self, prefix: str) -> Iterator[tuple[str, Module]]:
+        """This and all modules below, under all names that they have."""
+        yield prefix, self
+        for name, child in self.named_children():
+            yield from child._paths(f"{prefix}.{name}" if prefix else name)
+
+    def _tensors(self, kind: type[Tensor], once: bool = True) -> Iterator[tuple[str, Any]]:
         seen = set()
-        for path, module in self.named_modules():
+        for path, module in self.named_modules() if once else self._paths(""):
             for name, value in vars(module).items():
-                if isinstance(value, kind) and id(value) not in seen:
+                if isinstance(value, kind) and not (once and id(value) in seen):
                     seen.add(id(value))
                     yield (f"{path}.{name}" if path else name), value
 
@@ -119,7 +200,7 @@ class Module:
         name that is none."""
         number = device_number(device)
         with no_grad():
-            for _, tensor in self._state():
+            for tensor in (*self.parameters(), *self.buffers()):
                 tensor._assign(tensor.detach()._on(number)._value)
         return self
 
@@ -136,7 +217,8 @@ class Module:
         return self
 
     def _state(self) -> list[tuple[str, Tensor]]:
-        return [*self.named_parameters(), *self.named_buffers()]
+        """A tensor that modules share under each of its names."""
+        return [*self._tensors(Parameter, False), *((name, each) for name, each in self._tensors(Buffer, False) if each.persistent)]
 
     def state_dict(self) -> dict[str, Tensor]:
         """The tensors of its state by PyTorch's names. They are this moment's: later steps don't change them."""
@@ -171,10 +253,16 @@ class Module:
 class Sequential(Module):
     """Modules one after the other."""
 
-    def __init__(self, *modules: Module) -> None:
+    def __init__(self, *modules: Module | Mapping[str, Module]) -> None:
         super().__init__()
-        for at, module in enumerate(modules):
-            setattr(self, str(at), module)
+        named = modules[0] if len(modules) == 1 and isinstance(modules[0], Mapping) else {str(at): module for at, module in enumerate(modules)}
+        for name, module in named.items():
+            self._set(name, module)
+
+    def append(self, module: Module) -> Self:
+        """One more."""
+        self._set(str(len(self)), module)
+        return self
 
     def forward(self, x: Any) -> Any:
         for module in self.children():
@@ -197,13 +285,98 @@ class ModuleList(Sequential):
     def __init__(self, modules: Any = ()) -> None:
         super().__init__(*modules)
 
-    def append(self, module: Module) -> Self:
-        """One more."""
-        setattr(self, str(len(self)), module)
+    def extend(self, modules: Any) -> Self:
+        """More of them."""
+        for module in modules:
+            self.append(module)
         return self
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         raise NotImplementedError("ModuleList has no forward()")
+
+
+class ModuleDict(Module):
+    """Modules under names."""
+
+    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
+        super().__init__()
+        for name, module in (modules or {}).items():
+            self[name] = module
+
+    def __getitem__(self, name: str) -> Module:
+        return dict(self.named_children())[name]
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        self._set(name, module)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.children())
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.named_children())
+
+    def __contains__(self, name: str) -> bool:
+        return name in dict(self.named_children())
+
+    def keys(self) -> list[str]:
+        """The names."""
+        return list(self)
+
+    def values(self) -> list[Module]:
+        """The modules."""
+        return list(self.children())
+
+    def items(self) -> list[tuple[str, Module]]:
+        """Names and modules."""
+        return list(self.named_children())
+
+
+class ParameterDict(Module):
+    """Parameters under names."""
+
+    def __init__(self, parameters: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        for name, parameter in (parameters or {}).items():
+            self[name] = parameter
+
+    def __getitem__(self, name: str) -> Parameter:
+        return dict(self._tensors(Parameter))[name]
+
+    def __setitem__(self, name: str, parameter: Any) -> None:
+        self._set(name, parameter if isinstance(parameter, Parameter) else Parameter(parameter))
+
+    def __len__(self) -> int:
+        return len(self._own_parameters())
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._tensors(Parameter))
+
+    def keys(self) -> list[str]:
+        """The names."""
+        return list(self)
+
+
+class ParameterList(Module):
+    """Parameters under numbers."""
+
+    def __init__(self, parameters: Any = ()) -> None:
+        super().__init__()
+        for parameter in parameters:
+            self.append(parameter)
+
+    def append(self, parameter: Any) -> Self:
+        """One more."""
+        self._set(str(len(self)), parameter if isinstance(parameter, Parameter) else Parameter(parameter))
+        return self
+
+    def __getitem__(self, at: int) -> Parameter:
+        return self._own_parameters()[at]
+
+    def __len__(self) -> int:
+        return len(self._own_parameters())
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self._own_parameters())
 
 
 def tensors_of(made: Any) -> list[Tensor]:

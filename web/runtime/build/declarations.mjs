@@ -22,7 +22,7 @@ export function writeDeclarations(folder) {
     const file = join(types, name);
     const text = readFileSync(file, 'utf8')
       .replace(/^\/\/\/ <reference path=.*\n/gm, '')
-      .replace(/((?:from|import\() ?['"]\.[^'"]*)\.ts(['"])/g, '$1.js$2');
+      .replace(/((?:from|import\(|declare module) ?['"]\.[^'"]*)\.ts(['"])/g, '$1.js$2');
     writeFileSync(file, gpuTypes(text) + text);
   }
 }

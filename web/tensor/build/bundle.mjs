@@ -7,12 +7,12 @@ import {writeDeclarations} from '../../runtime/build/declarations.mjs';
 
 const folder = resolve(import.meta.dirname, '..');
 const dist = join(folder, 'dist');
-const LIMIT = 44 * 1024;
+const LIMIT = 60 * 1024;
 
 rmSync(dist, {recursive: true, force: true});
 mkdirSync(dist, {recursive: true});
 const {metafile} = await bundle({
-  entryPoints: {tensor: join(folder, 'src/index.ts')},
+  entryPoints: {tensor: join(folder, 'src/index.ts'), torch: join(folder, 'src/torch.ts')},
   define: {NO_TUNER: 'true'},
   format: 'esm',
   splitting: true,
@@ -34,7 +34,7 @@ const count = (file) => {
 count(join(dist, 'tensor.js'));
 const size = gzipBytes([...counted]);
 console.log(`tensor API: ${(size / 1024).toFixed(1)} KB gzip in ${counted.size} files of ${readdirSync(dist).length}`);
-if (size > LIMIT) throw new Error('the tensor API may take 44 KB gzip');
+if (size > LIMIT) throw new Error('the tensor API may take 60 KB gzip');
 
 writeDeclarations(folder);
 

@@ -1,7 +1,7 @@
 /** Errors whose stack begins at the line of the user's code. */
 const [own = ''] = import.meta.url.split('?');
 /** This file, and those of the published bundle. */
-const OWN = [own, new URL('chunk-', own).href, new URL('tensor.js', own).href];
+const OWN = [own, new URL('chunk-', own).href, new URL('tensor.js', own).href, new URL('torch.js', own).href];
 
 /** More frames than an operation has between the user's call and where it fails. */
 const DEPTH = 50;

@@ -3,10 +3,11 @@
  * a second time when gradients come back to it. The second time hangs on these gradients, so that no compiler may take it for
  * the first.
  */
-import {type Again, Core, enableGrad, noGrad, Origin, tracing} from './core.ts';
+import {type Again, Core, Origin} from './core.ts';
 import {position, seek} from './random.ts';
 import {constant, integers, recordNode, type Recorded, Value} from './recording.ts';
 import {wrong} from './shape.ts';
+import {traced, tracing} from './tracing.ts';
 import type {Tensor} from './tensor.ts';
 
 /**
@@ -32,7 +33,7 @@ export function checkpoint<Made extends Tensor | Tensor[]>(fn: (...inputs: Tenso
       const now = position();
       seek(start);
       try {
-        return [enableGrad(() => fn(...(given as Tensor[])))].flat();
+        return [traced(true, () => fn(...(given as Tensor[])))].flat();
       } finally {
         seek(now);
       }
@@ -76,7 +77,7 @@ const filled = (like: Core, dtype: Core['dtype'], shape: readonly number[], valu
 function stepwise(y: Core, places: readonly Origin[], seed: Core | undefined): Core[] | undefined {
   const wanted = new Set(places);
   if (!reached([y.origin as Origin], wanted).some(({again}) => again)) return undefined;
-  return noGrad(() => {
+  return traced(false, () => {
     const sums = new Map<Origin, Core>();
     /** Inputs that took the place of others. */
     const stands = new Map<Origin, Core>();

@@ -9,6 +9,7 @@ import {optionsOf} from './options.ts';
 import {type Attributes, type Device, getRecorder, recordError, recordNode, type Recorded, type Stored, Value} from './recording.ts';
 import {inferShape, shapeOf, wrong} from './shape.ts';
 import {copyOf} from './spare.ts';
+import {carry, traced, tracing} from './tracing.ts';
 
 export interface TensorOptions {
   /** Of the elements in row-major order; one extent may be -1. Default: that of the nested arrays. */
@@ -74,32 +75,6 @@ export interface Again {
   /** The same from other inputs. Throws 'input' where gradients have gone through it. */
   compute(inputs: readonly Core[]): Core[];
   end(): void;
-}
-
-let recordsGradients = true;
-
-export const tracing = (): boolean => recordsGradients;
-
-/** What `make` gives, computed without a trace for gradients. Awaits what is a promise. */
-export function noGrad<T>(make: () => T): T {
-  return withGradients(false, make);
-}
-
-export function enableGrad<T>(make: () => T): T {
-  return withGradients(true, make);
-}
-
-function withGradients<T>(on: boolean, make: () => T): T {
-  const before = recordsGradients;
-  recordsGradients = on;
-  let made: T | undefined;
-  try {
-    made = make();
-  } finally {
-    if (!(made instanceof Promise)) recordsGradients = before;
-  }
-  if (made instanceof Promise) return made.finally(() => (recordsGradients = before)) as T;
-  return made;
 }
 
 /** What a tensor holds, for when it is gone itself. */
@@ -193,6 +168,42 @@ function elements(data: Data, dtype: DType | undefined): {data: TensorData; dtyp
   const made = hostTensor(flat as ArrayLike<number>, [flat.length], dtype as AnyType);
   // The caller may change the array it gave.
   return {data: made.data === (data as unknown) ? copyOf(made.data) : made.data, dtype: made.dtype as DType, shape};
+}
+
+/** How many elements of an axis are written, and how many of each end of a longer one. */
+const [MOST_WRITTEN, WRITTEN_END] = [10, 3];
+
+/** Elements as nested lists; of long axes both ends. */
+function textOf(data: TensorData, shape: readonly number[], dtype: DType, from = 0): string {
+  const [extent, ...rest] = shape;
+  if (extent === undefined) {
+    const each = data[from] ?? 0;
+    return dtype === 'bool' ? String(each !== 0) : typeof each === 'bigint' ? `${each}n` : isFloat(dtype) ? String(Number(each.toPrecision(5))) : String(each);
+  }
+  const step = product(rest);
+  const places = [...new Array(extent).keys()].filter((at) => extent <= MOST_WRITTEN || at < WRITTEN_END || at >= extent - WRITTEN_END);
+  const parts = places.map((at) => textOf(data, rest, dtype, from + at * step));
+  if (extent > MOST_WRITTEN) parts.splice(WRITTEN_END, 0, '...');
+  return `[${parts.join(', ')}]`;
+}
+
+const dataOf = async (tensor: Core): Promise<TensorData> => ask(tensor.value);
+
+async function itemOf(tensor: Core): Promise<number> {
+  if (tensor.size !== 1) throw wrong(`item: a tensor of shape ${shapeText(tensor.shape)} has not one element`);
+  return Number((await ask(tensor.value))[0]);
+}
+
+async function arrayOfElements(tensor: Core): Promise<Nested> {
+  const data = await ask(tensor.value);
+  const bools = tensor.dtype === 'bool';
+  let at = 0;
+  const build = (axis: number): Nested => {
+    if (axis < tensor.ndim) return Array.from({length: tensor.shape[axis] ?? 0}, () => build(axis + 1));
+    const element = data[at++] ?? 0;
+    return bools ? element !== 0 : element;
+  };
+  return build(0);
 }
 
 /** What operations take: tensors, constants of the program, and nothing for an optional operand. */
@@ -331,27 +342,18 @@ export class Core implements Variable {
   }
 
   /** Row-major elements. They are computed, with all else that is asked for in the same turn, in one program. */
-  async data<T extends TensorData = TensorData>(): Promise<T> {
-    return (await ask(this.value)) as T;
+  data<T extends TensorData = TensorData>(): Promise<T> {
+    return carry(dataOf(this)) as Promise<T>;
   }
 
   /** The only element. Rejects with 'input' where there are others. */
-  async item(): Promise<number> {
-    if (this.size !== 1) throw wrong(`item: a tensor of shape ${shapeText(this.shape)} has not one element`);
-    return Number((await ask(this.value))[0]);
+  item(): Promise<number> {
+    return carry(itemOf(this));
   }
 
   /** The elements as nested arrays; of bool as booleans, of 64-bit integers as bigints. */
-  async array(): Promise<Nested> {
-    const data = await ask(this.value);
-    const bools = this.dtype === 'bool';
-    let at = 0;
-    const build = (axis: number): Nested => {
-      if (axis < this.ndim) return Array.from({length: this.shape[axis] ?? 0}, () => build(axis + 1));
-      const element = data[at++] ?? 0;
-      return bools ? element !== 0 : element;
-    };
-    return build(0);
+  array(): Promise<Nested> {
+    return carry(arrayOfElements(this));
   }
 
   /** The same elements without a past: gradients stop here. */
@@ -380,8 +382,20 @@ export class Core implements Variable {
     this.dispose();
   }
 
+  /** What it is, and its values where they are in the page's memory: those that were read, or were given. */
   toString(): string {
-    return `Tensor(${this.dtype} ${shapeText(this.shape)}, ${this.device}${this.requiresGrad ? ', requiresGrad' : ''})`;
+    const said = `${this.dtype} ${shapeText(this.shape)}, ${this.device}${this.requiresGrad ? ', requiresGrad' : ''}`;
+    const host = this.#disposed ? undefined : this.#value.stored?.host;
+    return `Tensor(${host ? `${textOf(host, this.shape, this.dtype)}, ` : ''}${said}${this.#disposed ? ', disposed' : host ? '' : ', not read yet'})`;
+  }
+
+  /** For console.log in Node.js; a page's console shows the class and `Symbol.toStringTag`. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.toString();
+  }
+
+  get [Symbol.toStringTag](): string {
+    return `Tensor ${this.dtype} ${shapeText(this.shape)}`;
   }
 
   /** @internal */
@@ -409,6 +423,7 @@ export class Core implements Variable {
     let parents: Origin[] | undefined;
     let past = false;
     let apartFrom = false;
+    const traces = tracing();
     const recorded = inputs.map((input) => {
       if (!(input instanceof Core)) return input;
       const {value} = input;
@@ -416,7 +431,7 @@ export class Core implements Variable {
       if (value.shape.length === 0) single ??= value.device;
       else if (device !== undefined && device !== value.device) throw apart(op, device, value.device);
       else device = value.device;
-      if (recordsGradients && input.#origin) parents = parents ? [...parents, input.#origin] : [input.#origin];
+      if (traces && input.#origin) parents = parents ? [...parents, input.#origin] : [input.#origin];
       else apartFrom ||= value.past;
       past ||= value.past;
       return value.recorded;
@@ -466,7 +481,7 @@ export class Core implements Variable {
     if (where !== 'cpu' && where !== 'webgpu' && where !== 'webgl') return this.cast(where);
     if (where === this.device) return this;
     const {value} = this;
-    const from = recordsGradients ? this.#origin : undefined;
+    const from = tracing() ? this.#origin : undefined;
     const stored = from ? undefined : value.stored;
     if (stored) return this.make(uploaded(this.dtype, this.shape, stored.read(), where));
     const [same] = recordNode('Identity', [value.recorded]);
@@ -533,7 +548,7 @@ export class Core implements Variable {
   /** @internal Puts it on another device, in place. */
   move(device: Device): void {
     if (device === this.device) return;
-    const moved = noGrad(() => this.to(device));
+    const moved = traced(false, () => this.to(device));
     const before = this.value;
     Core.#take(this, moved.value.hold());
     moved.dispose();
@@ -545,6 +560,25 @@ export class Core implements Variable {
     tensor.#value = value;
     if (tensor.#cell) tensor.#cell.value = value;
     if (tensor.#origin) tensor.#origin = new Origin([], value, tensor);
+  }
+
+  /** @internal In place: takes elements and past of what was computed from it. */
+  become(made: Core, name: string, reshapes = false): this {
+    if (tracing() && this.#origin && this.isLeaf) throw wrong(`${name}: this is a leaf that requires a gradient; do it within noGrad()`);
+    if (category(made.dtype) > category(this.dtype)) throw wrong(`${name}: a tensor of ${this.dtype} cannot become one of ${made.dtype}; cast() it`);
+    if (!reshapes && shapeText(made.shape) !== shapeText(this.shape)) throw wrong(`${name}: a tensor of shape ${shapeText(this.shape)} cannot become one of ${shapeText(made.shape)}`);
+    if (made === this) return this;
+    const next = made.cast(this.dtype);
+    if (reshapes || (tracing() && next.#origin)) {
+      const before = this.value;
+      this.#value = next.value.hold();
+      if (this.#cell) this.#cell.value = this.#value;
+      this.#origin = next.#origin;
+      before.release();
+      next.dispose();
+    } else this.assign(next);
+    if (next !== made) made.dispose();
+    return this;
   }
 
   /** @internal Takes the value of `next`, which is disposed; it is computed with what is read next. */

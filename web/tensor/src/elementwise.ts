@@ -238,9 +238,6 @@ export class Elementwise extends Core {
   softsign(): this { return this.unary('Softsign'); }
 
   // TensorJS's names.
-  subtract(other: this | Scalar, alpha = 1, beta?: number): this { return this.sub(other, alpha, beta); }
-  multiply(other: this | Scalar, alpha = 1): this { return this.mul(other, alpha); }
-  divide(other: this | Scalar, alpha = 1): this { return this.div(other, alpha); }
   power(other: this | Scalar, alpha = 1): this { return this.pow(other, alpha); }
   addScalar(value: number): this { return this.add(value); }
   multiplyScalar(value: number): this { return this.mul(value); }
@@ -248,7 +245,6 @@ export class Elementwise extends Core {
   addMultiplyScalar(factor: number, addend: number): this { return this.mul(factor).add(addend); }
   powerScalar(power: number, factor = 1): this { return this.pow(power, factor); }
   negate(): this { return this.neg(); }
-  clip(min?: number | null, max?: number | null): this { return this.clamp(min, max); }
   /** The gradient `grad` of clip(min, max) at this: passed within the bounds, else 0. */
   clipBackward(min: number, max: number, grad: this): this {
     return grad.mul(this.ge(min).logicalAnd(this.le(max)).cast(grad.dtype));

@@ -117,6 +117,11 @@ export class Elements implements Stored {
     return Array.isArray(source) ? ((await source[its.#at]) as TensorData | DeviceTensor) : source;
   }
 
+  get host(): TensorData | undefined {
+    const source = this.#copy ?? this.#source;
+    return isHost(source) ? source : undefined;
+  }
+
   get bytes(): number {
     return product(this.shape) * bytesOf(this.dtype);
   }

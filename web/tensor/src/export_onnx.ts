@@ -1,12 +1,13 @@
 /** A module as an ONNX model. */
 import {encode} from '../../runtime/src/encoding.ts';
-import {Core, noGrad} from './core.ts';
+import {Core} from './core.ts';
 import {synchronize} from './execution.ts';
 import type {Module} from './nn/module.ts';
 import {getRecorder, Value} from './recording.ts';
 import {optionsOf} from './options.ts';
 import {wrong} from './shape.ts';
 import {Tensor} from './tensor.ts';
+import {traced} from './tracing.ts';
 
 export interface ExportOptions {
   readonly name?: string | undefined;
@@ -26,7 +27,7 @@ export async function exportOnnx(module: Module, inputs: readonly Tensor[], give
   const places = inputs.map(({dtype, shape, device}) => new Tensor(new Value(recorder.leaf(dtype, shape), device, false)));
   module.eval();
   try {
-    const made = noGrad(() => module.forward(...places) as Tensor | readonly Tensor[]);
+    const made = traced(false, () => module.forward(...places) as Tensor | readonly Tensor[]);
     const outputs: Tensor[] = made instanceof Tensor ? [made] : [...made];
     if (!outputs.every((each) => each instanceof Core)) throw wrong('exportOnnx: the module gives other things than tensors');
     const {program, feeds} = recorder.plan(outputs.map(({value}) => value.id), false);

@@ -1,5 +1,6 @@
 /** Operations that move elements: other shapes, parts, joined parts, elements at indices. */
 import {shapeText} from '../../runtime/src/types.ts';
+import {checkPlaces} from './places.ts';
 import {Reductions} from './reductions.ts';
 import {constant, integers, recordNode, type Recorded} from './recording.ts';
 import {axisOf, broadcastShapes, inferShape, type Shape, wrong} from './shape.ts';
@@ -25,6 +26,7 @@ const END = 2 ** 31 - 1;
 
 function scatter<T extends Layout>(x: T, axis: number, places: T, source: T, reduction: string): T {
   const at = axisOf(axis, x.ndim, 'scatter');
+  checkPlaces('scatter', places, x.shape[at] ?? 1, at);
   return x.apply('ScatterElements', [x, asPlaces(places), source.cast(x.dtype)], {axis: at, reduction});
 }
 
@@ -58,6 +60,10 @@ export class Layout extends Reductions {
 
   /** The transposed matrix. */
   get T(): this { return this.transpose(); }
+  /** Transposed matrices. */
+  get mT(): this { return this.transpose(-2, -1); }
+  get mH(): this { return this.mT; }
+  get H(): this { return this.mT; }
 
   /** Without axes of extent 1: the given ones, or all. */
   squeeze(axes?: number | Shape): this {
@@ -182,12 +188,19 @@ export class Layout extends Reductions {
     shape.push(...this.shape.slice(axis));
     const cut = axes.length > 0 ? this.slice(starts, ends, axes, steps) : this;
     const made = cut.reshape(shape);
-    return picked ? made.indexSelect(pickedAt, picked) : made;
+    if (!picked) return made;
+    checkPlaces('index', picked, made.shape[pickedAt] ?? 1, pickedAt, true);
+    return made.apply('Gather', [made, asPlaces(picked)], {axis: pickedAt});
   }
 
-  /** Slices along an axis at places (ONNX's Gather, which TensorJS calls gather). */
+  /**
+   * Slices along an axis at places (ONNX's Gather, which TensorJS calls gather). Throws 'input' for places out of range that are known
+   * now; those that are computed must be in range.
+   */
   indexSelect(axis: number, places: this): this {
-    return this.apply('Gather', [this, asPlaces(places)], {axis: axisOf(axis, this.ndim, 'indexSelect')});
+    const at = axisOf(axis, this.ndim, 'indexSelect');
+    checkPlaces('indexSelect', places, this.shape[at] ?? 1, at);
+    return this.apply('Gather', [this, asPlaces(places)], {axis: at});
   }
 
   /** Where elements are not 0, in order: [how many, axes], i32. */
@@ -211,9 +224,11 @@ export class Layout extends Reductions {
     return {values, inverse: (axis === undefined ? inverse.reshape(this.shape) : inverse).cast('i32'), counts: counts.cast('i32')};
   }
 
-  /** Elements along an axis at places, one for each of `places` (PyTorch's gather, ONNX's GatherElements). */
+  /** Elements along an axis at places, one for each of `places` (PyTorch's gather, ONNX's GatherElements). Throws as indexSelect(). */
   gather(axis: number, places: this): this {
-    return this.apply('GatherElements', [this, asPlaces(places)], {axis: axisOf(axis, this.ndim, 'gather')});
+    const at = axisOf(axis, this.ndim, 'gather');
+    checkPlaces('gather', places, this.shape[at] ?? 1, at);
+    return this.apply('GatherElements', [this, asPlaces(places)], {axis: at});
   }
 
   /** `source` written at places along an axis. */
@@ -244,7 +259,21 @@ export class Layout extends Reductions {
   pad(pads: Shape, mode: PadMode = 'constant', value = 0): this {
     if (pads.length !== 2 * this.ndim) throw wrong(`pad: ${pads.length} numbers for ${this.ndim} axes, two each are needed`);
     const name = {replicate: 'edge', circular: 'wrap'}[mode as string] ?? mode;
+    this.shape.forEach((extent, axis) => {
+      const [before = 0, after = 0] = [pads[axis], pads[axis + this.ndim]];
+      const most = name === 'reflect' ? extent - 1 : name === 'wrap' ? extent : name === 'edge' && extent === 0 ? 0 : Infinity;
+      if (before > most || after > most) throw wrong(`pad: ${before} and ${after} around the ${extent} of axis ${axis}; mode '${mode}' allows at most ${most}`);
+      if (extent + before + after < 0) throw wrong(`pad: ${before} and ${after} around the ${extent} of axis ${axis} leave less than nothing`);
+    });
     return this.apply('Pad', name === 'constant' ? [this, integers(pads), this.number(value, this.dtype)] : [this, integers(pads)], {mode: name});
+  }
+
+  /** pad() in PyTorch's order: [before, after] of the last axis, then of the one before. */
+  padLast(pads: Shape, mode?: PadMode, value?: number): this {
+    if (pads.length % 2 !== 0 || pads.length > 2 * this.ndim) throw wrong(`pad: ${pads.length} numbers for ${this.ndim} axes; two an axis are expected`);
+    const all = new Array<number>(2 * this.ndim).fill(0);
+    for (let at = 0; at < pads.length; ++at) all[this.ndim * (at % 2 + 1) - 1 - Math.floor(at / 2)] = pads[at] ?? 0;
+    return this.pad(all, mode, value);
   }
 
   /** The upper triangle of matrices, 0 below. */
@@ -269,6 +298,7 @@ export class Layout extends Reductions {
 
   /** 1 where a new axis, the last one unless told, equals the class, 0 elsewhere; i32. */
   oneHot(classes: number, axis = -1): this {
+    checkPlaces('oneHot', this, classes, axis);
     // In the types that ONNX Runtime has it in.
     const places = this.cast('i64');
     return places.apply('OneHot', [places, integers([classes]), constant('i64', [2], [0, 1])], {axis}).cast('i32');

@@ -11,6 +11,8 @@ export type Activation = 'id' | 'relu' | 'relu6';
 /** A number for all axes of the plane, or one each. */
 export type PerAxis = number | Shape;
 
+export type ConvPadding = PerAxis | 'same' | 'valid';
+
 export interface WindowOptions {
   readonly stride?: PerAxis | undefined;
   /** At both ends. */
@@ -18,7 +20,9 @@ export interface WindowOptions {
   readonly dilation?: PerAxis | undefined;
 }
 
-export interface ConvOptions extends WindowOptions {
+export interface ConvOptions extends Omit<WindowOptions, 'padding'> {
+  /** At both ends; 'same': as many places as there are, of a stride of 1; 'valid': none. */
+  readonly padding?: ConvPadding | undefined;
   readonly groups?: number | undefined;
 }
 
@@ -34,16 +38,21 @@ export interface ResizeOptions {
   readonly scaleFactor?: PerAxis | undefined;
   readonly mode?: 'nearest' | 'nearest-exact' | 'linear' | 'bilinear' | 'trilinear' | 'bicubic' | 'area' | undefined;
   readonly alignCorners?: boolean | undefined;
+  /** There for PyTorch's order; sizes are always those of the factors given. */
+  readonly recomputeScaleFactor?: boolean | undefined;
+  /** Kernels that are wider where the plane shrinks; of nn.functional.interpolate(). */
+  readonly antialias?: boolean | undefined;
 }
 
 /** PyTorch's order of the options of convolutions, and their defaults. */
-export const CONV = {stride: 1 as PerAxis, padding: 0 as PerAxis, dilation: 1 as PerAxis, groups: 1};
+export const CONV = {stride: 1 as PerAxis, padding: [0] as ConvPadding, dilation: 1 as PerAxis, groups: 1};
 export const CONV_TRANSPOSE = {stride: 1 as PerAxis, padding: 0 as PerAxis, outputPadding: 0 as PerAxis, groups: 1, dilation: 1 as PerAxis};
-export type ConvPlaces = [stride?: PerAxis, padding?: PerAxis, dilation?: PerAxis, groups?: number];
+export type ConvPlaces = [stride?: PerAxis, padding?: ConvPadding, dilation?: PerAxis, groups?: number];
 export type PoolPlaces = [stride?: PerAxis, padding?: PerAxis, dilation?: PerAxis, ceilMode?: boolean];
 export type AvgPoolOptions = PoolOptions & {readonly countIncludePad?: boolean};
 export type AvgPoolPlaces = [stride?: PerAxis, padding?: PerAxis, ceilMode?: boolean, countIncludePad?: boolean];
-export type ResizePlaces = [size?: PerAxis, scale?: PerAxis, mode?: ResizeOptions['mode'], alignCorners?: boolean];
+export type ResizePlaces =
+  [size?: PerAxis, scale?: PerAxis, mode?: ResizeOptions['mode'], alignCorners?: boolean, recomputeScaleFactor?: boolean, antialias?: boolean];
 
 const LINEAR: Attributes = {mode: 'linear'};
 /** Of PyTorch's modes, ONNX's attributes of Resize. */
@@ -56,8 +65,13 @@ const RESIZE_MODES: Readonly<Record<string, Attributes>> = {
   bicubic: {mode: 'cubic', cubic_coeff_a: new Floats(-0.75)},
 };
 
+/** Of operators in errors. */
+const NAMES: Readonly<Record<string, string>> = {MaxPool: 'maxPool', AveragePool: 'avgPool'};
+
 /** An option without a default. */
 const UNSET = undefined as PerAxis | undefined;
+
+export const RESIZE = {size: UNSET, scale: UNSET, mode: 'nearest', alignCorners: false, recomputeScaleFactor: false, antialias: false};
 
 const spread = (given: PerAxis | undefined, rank: number, otherwise: number): number[] =>
   given === undefined || typeof given === 'number' ? new Array<number>(rank).fill(given ?? otherwise) : [...given];
@@ -66,10 +80,28 @@ function pool<T extends Core>(x: T, op: string, window: PerAxis, {stride, paddin
   const rank = Math.max(x.ndim - 2, 1);
   const kernel = spread(window, rank, 1);
   const ends = spread(padding, rank, 0);
+  const gaps = spread(dilation, rank, 1);
+  kernel.forEach((extent, axis) => {
+    const reach = (gaps[axis] ?? 1) * (extent - 1) + 1;
+    const [end = 0, length = 1] = [ends[axis], x.shape[axis + x.ndim - rank]];
+    if (end > Math.floor(reach / 2)) throw wrong(`${NAMES[op] ?? op}: a padding of ${end}; at most half of the window of ${reach} is allowed`);
+    if (reach > length + 2 * end && !more['pads']) throw wrong(`${NAMES[op] ?? op}: a window of ${reach} over ${length + 2 * end} places of axis ${axis + x.ndim - rank}, padding included`);
+  });
   return x.apply(op, [x], {
     kernel_shape: kernel, strides: stride === undefined ? kernel : spread(stride, rank, 1), pads: [...ends, ...ends],
-    dilations: spread(dilation, rank, 1), ceil_mode: Number(ceilMode ?? false), ...more,
+    dilations: gaps, ceil_mode: Number(ceilMode ?? false), ...more,
   });
+}
+
+/** Begins, then ends. */
+export function padsOf(padding: ConvPadding, window: Shape, gaps: Shape): number[] {
+  if (padding !== 'same' && padding !== 'valid') {
+    if (typeof padding === 'string') throw wrong(`conv: a padding of '${String(padding)}'; numbers, 'same' and 'valid' are allowed`);
+    const ends = spread(typeof padding === 'object' && padding.length === 1 ? padding[0] : padding, window.length, 0);
+    return [...ends, ...ends];
+  }
+  const reach = window.map((extent, axis) => (padding === 'same' ? (gaps[axis] ?? 1) * (extent - 1) : 0));
+  return [...reach.map((each) => Math.floor(each / 2)), ...reach.map((each) => Math.ceil(each / 2))];
 }
 
 export class Products extends Layout {
@@ -127,8 +159,17 @@ export class Products extends Layout {
   convolve(kernel: this, bias?: this | null, ...given: Given<ConvOptions, ConvPlaces>): this {
     const rank = kernel.ndim - 2;
     const {stride, padding, dilation, groups} = optionsOf(`conv${rank}d`, CONV, given);
-    const ends = spread(padding, rank, 0);
-    return this.conv(kernel, bias, spread(dilation, rank, 1), groups, [...ends, ...ends], spread(stride, rank, 1));
+    const gaps = spread(dilation, rank, 1);
+    const [steps, pads] = [spread(stride, rank, 1), padsOf(padding, kernel.shape.slice(2), gaps)];
+    if (padding === 'same' && steps.some((each) => each !== 1)) throw wrong(`conv${rank}d: padding 'same' goes with a stride of 1 alone, not ${steps.join(' x ')}`);
+    if (this.ndim === rank + 2) {
+      kernel.shape.slice(2).forEach((extent, axis) => {
+        const reach = (gaps[axis] ?? 1) * (extent - 1) + 1;
+        const length = (this.shape[axis + 2] ?? 1) + (pads[axis] ?? 0) + (pads[axis + rank] ?? 0);
+        if (reach > length) throw wrong(`conv${rank}d: a window of ${reach} over ${length} places of axis ${axis + 2}, padding included`);
+      });
+    }
+    return this.conv(kernel, bias, gaps, groups, pads, steps);
   }
 
   /** Transposed convolution with a kernel [channels, out / group, ...window]; `pads`: begins, then ends. */
@@ -188,8 +229,8 @@ export class Products extends Layout {
 
   /** The plane at another size, or by a factor, which places elements then even where the size is rounded. */
   interpolate(...given: Given<ResizeOptions, ResizePlaces>): this {
-    const known = {size: UNSET, scale: UNSET, mode: 'nearest', alignCorners: false};
-    const {size, scale, mode, alignCorners} = optionsOf('interpolate', known, given, {scaleFactor: 'scale'});
+    const {size, scale, mode, alignCorners, antialias} = optionsOf('interpolate', RESIZE, given, {scaleFactor: 'scale'});
+    if (antialias) throw wrong('interpolate: antialias is an option of nn.functional.interpolate()');
     const rank = this.ndim - 2;
     const attributes = RESIZE_MODES[mode];
     if (!attributes && mode !== 'area') throw wrong(`interpolate: mode '${mode}'; it must be ${Object.keys(RESIZE_MODES).join(', ')} or area`);

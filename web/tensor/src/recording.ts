@@ -39,6 +39,8 @@ export interface Stored {
   readonly shape: readonly number[];
   /** Of the elements. */
   readonly bytes: number;
+  /** The same in the page's memory, where they are there now. */
+  readonly host: TensorData | undefined;
   /** Row-major elements; rejects as the run that makes them. */
   read(): Promise<TensorData>;
   dispose(): void;

@@ -3,6 +3,7 @@ import type {Core} from './core.ts';
 import {isFloat} from './dtype.ts';
 import {Elementwise} from './elementwise.ts';
 import {constant, integers, type Attributes} from './recording.ts';
+import {shapeText} from '../../runtime/src/types.ts';
 import {axisOf, wrong} from './shape.ts';
 
 /** One axis, some, or all of them; counted from the end where negative. */
@@ -17,10 +18,11 @@ export interface Ordered<T> {
 /** As in PyTorch sums and products of bool and of integers are i64. */
 const summable = <T extends Core>(x: T): T => (isFloat(x.dtype) || x.dtype === 'u64' ? x : x.cast('i64'));
 
-function argument<T extends Core>(tensor: T, op: string, axis: number | null | undefined, keepDims: boolean): T {
+function argument<T extends Reductions>(tensor: T, op: string, axis: number | null | undefined, keepDims: boolean): T {
   const all = axis === undefined || axis === null;
   const x = all ? tensor.apply('Reshape', [tensor, integers([-1])]) : tensor;
   const at = all ? 0 : axisOf(axis, tensor.ndim, op);
+  tensor.wantElements(op === 'ArgMax' ? 'argmax' : 'argmin', axis);
   return x.apply(op, [x], {axis: at, keepdims: Number(keepDims && !all)}).cast('i32');
 }
 
@@ -35,6 +37,18 @@ export class Reductions extends Elementwise {
   protected axisList(axes: Axes, what: string): number[] {
     const list = axes === undefined || axes === null ? [] : typeof axes === 'number' ? [axes] : [...axes];
     return list.length > 0 ? list.map((axis) => axisOf(axis, this.ndim, what)) : this.shape.map((_, axis) => axis);
+  }
+
+  /** @internal Throws 'input' where there is no element to choose from. */
+  wantElements(what: string, axes: Axes): void {
+    if (this.size > 0) return;
+    const empty = this.axisList(axes, what).find((axis) => this.shape[axis] === 0);
+    if (empty !== undefined) throw wrong(`${what}: axis ${empty} of shape ${shapeText(this.shape)} is empty; it must have an element`);
+  }
+
+  protected extreme(op: string, what: string, axes: Axes, keepDims: boolean): this {
+    this.wantElements(what, axes);
+    return this.reduce(op, axes, keepDims);
   }
 
   /** How many elements join to one. */
@@ -55,8 +69,8 @@ export class Reductions extends Elementwise {
     return this.reduce('ReduceMean', axes, keepDims);
   }
   /** The largest elements; where they are says argmax(). */
-  max(axes?: Axes, keepDims = false): this { return this.reduce('ReduceMax', axes, keepDims); }
-  min(axes?: Axes, keepDims = false): this { return this.reduce('ReduceMin', axes, keepDims); }
+  max(axes?: Axes, keepDims = false): this { return this.extreme('ReduceMax', 'max', axes, keepDims); }
+  min(axes?: Axes, keepDims = false): this { return this.extreme('ReduceMin', 'min', axes, keepDims); }
   amax(axes?: Axes, keepDims = false): this { return this.max(axes, keepDims); }
   amin(axes?: Axes, keepDims = false): this { return this.min(axes, keepDims); }
   any(axes?: Axes, keepDims = false): this { return this.cast('bool').reduce('ReduceMax', axes, keepDims); }

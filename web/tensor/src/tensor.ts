@@ -1,15 +1,16 @@
 /** Tensors of a page: made from arrays, numbers and images; everything else is inherited, a file for each kind of operation. */
 import {shapeText, type TensorData} from '../../runtime/src/types.ts';
-import {arrayFor, Core, leafOn, MAKE, noGrad, uploaded} from './core.ts';
-import {type DType, type DTypeName, dtypeOf} from './dtype.ts';
+import {InPlace} from './composed/in_place.ts';
+import {arrayFor, byteSize, Core, type Data, leafOn, MAKE, type Nested, uploaded} from './core.ts';
+import {type DType, type DTypeName, dtypeOf, isFloat, isSigned} from './dtype.ts';
 import type {Scalar} from './elementwise.ts';
 import {engineOf} from './engine.ts';
 import {type Picture, pixels, sizeOf, snapshotOf} from './picture.ts';
 import {optionsOf} from './options.ts';
-import {Products} from './products.ts';
 import {normal, permutation, uniform} from './random.ts';
 import type {Device} from './recording.ts';
 import {broadcastShapes, computeStrides, getSize, indexToPos, type Shape, shapeOf, wrong} from './shape.ts';
+import {traced} from './tracing.ts';
 
 /** Without a shape, which the call has. */
 export interface MakeOptions {
@@ -26,11 +27,14 @@ function placeIn(shape: Shape, index: Shape): number {
   return indexToPos(index, computeStrides(shape));
 }
 
+/** Even in (0, 1]. */
+const drawnLike = ({shape, device}: Tensor): Tensor => Tensor.uniform(shape, 0, 1, {device}).neg().add(1);
+
 /**
  * A tensor. Operations record; what is read (data(), item(), array()) is computed. Its elements never change: an optimizer's step
  * gives a parameter other ones.
  */
-export class Tensor extends Products {
+export class Tensor extends InPlace {
   static #from(shape: Shape, data: TensorData, dtype: DType, options: MakeOptions): Tensor {
     const {device, requiresGrad} = optionsOf('Tensor', MAKE, [options]);
     const made = new Tensor(uploaded(dtype, shape, data, device));
@@ -135,6 +139,17 @@ export class Tensor extends Products {
     return Tensor.cat(parts.map((part) => part.unsqueeze(axis < 0 ? axis + part.ndim + 1 : axis)), axis);
   }
 
+  /** Grids of the elements of vectors; indexing: 'ij' or 'xy'. */
+  static meshgrid(parts: readonly Tensor[], indexing: 'ij' | 'xy' = 'ij'): Tensor[] {
+    if (indexing === 'xy' && parts.length > 1) {
+      const [x, y, ...rest] = parts as [Tensor, Tensor, ...Tensor[]];
+      const [b, a, ...others] = Tensor.meshgrid([y, x, ...rest]) as [Tensor, Tensor, ...Tensor[]];
+      return [a, b, ...others];
+    }
+    const shape = parts.map(({size}) => size);
+    return parts.map((part, axis) => part.reshape(shape.map((extent, at) => (at === axis ? extent : 1))).expand(shape));
+  }
+
   static where(condition: Tensor, a: Tensor | Scalar, b: Tensor | Scalar): Tensor {
     return condition.choose(condition, a, b);
   }
@@ -156,7 +171,7 @@ export class Tensor extends Products {
     if (snapshot) {
       const port = {dtype: dtypeOf(dtype), shape: [1, rows, columns, 4]};
       using leaf = new Tensor(leafOn(port, device, engineOf(device).picture(port, snapshot)));
-      const made = noGrad(() => leaf.reshape(port.shape.slice(1)));
+      const made = traced(false, () => leaf.reshape(port.shape.slice(1)));
       made.requiresGrad = requiresGrad;
       return made;
     }
@@ -168,6 +183,85 @@ export class Tensor extends Products {
   static async compute(...tensors: readonly Tensor[]): Promise<Tensor[]> {
     await Promise.all(tensors.map((each) => each.data()));
     return tensors.map((each) => new Tensor(uploaded(each.dtype, each.shape, each.data(), each.device)));
+  }
+
+  // In place: the tensor gets other elements, other tensors keep theirs.
+
+  /** Takes another's elements, broadcast to its shape. */
+  copy_(source: Tensor | Scalar): this {
+    const made = source instanceof Tensor ? source.to(this.device).expand(this.shape).clone() : Tensor.full([], source, {device: this.device}).expand(this.shape);
+    return this.become(made.cast(this.dtype), 'copy_');
+  }
+  fill_(value: Scalar): this { return this.copy_(value); }
+  zero_(): this { return this.copy_(0); }
+  /** Drawn anew: evenly from [low, high). */
+  uniform_(low = 0, high = 1): this { return this.copy_(Tensor.uniform(this.shape, low, high, {device: this.device})); }
+  normal_(mean = 0, deviation = 1): this { return this.copy_(Tensor.normal(this.shape, mean, deviation, {device: this.device})); }
+  /** Whole numbers in [from, to). */
+  random_(from: number, to?: number): this {
+    return this.copy_(Tensor.randint(to === undefined ? 0 : from, to ?? from, this.shape, {device: this.device}));
+  }
+  /** Of the exponential distribution with rate lambda. */
+  exponential_(lambda = 1): this { return this.copy_(drawnLike(this).log().mul(-1 / lambda)); }
+  /** How many tries until one of probability p succeeds. */
+  geometric_(p: number): this { return this.copy_(drawnLike(this).log().div(Math.log1p(-p)).ceil()); }
+  cauchy_(median = 0, sigma = 1): this { return this.copy_(drawnLike(this).sub(0.5).mul(Math.PI).tan().mul(sigma).add(median)); }
+  logNormal_(mean = 1, deviation = 2): this { return this.copy_(Tensor.normal(this.shape, mean, deviation, {device: this.device}).exp()); }
+
+  // Other tensors of its type, on its device.
+
+  newTensor(data: Data): Tensor { return new Tensor(data, {dtype: this.dtype, device: this.device}); }
+  newZeros(...shape: readonly (number | Shape)[]): Tensor { return this.newFull(shape.flat(), 0); }
+  newEmpty(...shape: readonly (number | Shape)[]): Tensor { return this.newFull(shape.flat(), 0); }
+  newOnes(...shape: readonly (number | Shape)[]): Tensor { return this.newFull(shape.flat(), 1); }
+  newFull(shape: Shape, value: Scalar): Tensor { return Tensor.full(shape, value, {dtype: this.dtype, device: this.device}); }
+
+  // What it is, by PyTorch's names.
+
+  dim(): number { return this.ndim; }
+  ndimension(): number { return this.ndim; }
+  nelement(): number { return this.size; }
+  get itemsize(): number { return byteSize(this) / Math.max(this.size, 1) || 4; }
+  elementSize(): number { return this.itemsize; }
+  get nbytes(): number { return byteSize(this); }
+  isFloatingPoint(): boolean { return isFloat(this.dtype); }
+  isSigned(): boolean { return isSigned(this.dtype); }
+  isSameSize(other: Tensor): boolean { return shapeText(this.shape) === shapeText(other.shape); }
+  /** Tensors are in row-major order. */
+  isContiguous(): boolean { return true; }
+  contiguous(): this { return this; }
+  cpu(): this { return this.to('cpu'); }
+  float(): this { return this.cast('f32'); }
+  double(): this { return this.cast('f64'); }
+  half(): this { return this.cast('f16'); }
+  long(): this { return this.cast('i64'); }
+  int(): this { return this.cast('i32'); }
+  short(): this { return this.cast('i16'); }
+  char(): this { return this.cast('i8'); }
+  byte(): this { return this.cast('u8'); }
+  bool(): this { return this.cast('bool'); }
+  type(dtype: DTypeName): this { return this.cast(dtype); }
+  tolist(): Promise<Nested> { return this.array(); }
+
+  /** Whether all elements are close; see isclose(). */
+  async allclose(other: this, rtol = 1e-5, atol = 1e-8, equalNan = false): Promise<boolean> {
+    return (await this.isclose(other, rtol, atol, equalNan).all().item()) !== 0;
+  }
+
+  /** Whether shapes and elements are equal. */
+  async equal(other: this): Promise<boolean> {
+    return this.isSameSize(other) && (await this.eq(other).all().item()) !== 0;
+  }
+
+  async isNonzero(): Promise<boolean> {
+    return (await this.item()) !== 0;
+  }
+
+  /** How often each whole number from 0 is there, with a factor each. */
+  async bincount(weights?: Tensor | null, minlength = 0): Promise<Tensor> {
+    const most = this.size > 0 ? await this.max().item() : -1;
+    const start = Tensor.zeros([Math.max(most + 1, minlength)], {device: this.device, dtype: weights ? weights.dtype : 'i32'});
+    return start.scatterAdd(0, this, weights ?? Tensor.onesLike(this, {dtype: 'i32'}));
   }
 
   /** A tensor of its own with the same elements. */

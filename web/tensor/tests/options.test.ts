@@ -61,7 +61,9 @@ test('optimizers and schedules take what PyTorch\'s take', () => {
 test('an option that there is not throws, and names the nearest', () => {
   const image = x(1, 1, 4, 4);
   for (const [call, message] of [
-    [() => loose(F.interpolate)(image, {scale: 2, antialias: true}), /interpolate: there is no option 'antialias'.* alignCorners/],
+    [() => loose(F.interpolate)(image, {scale: 2, antialiased: true}), /interpolate: there is no option 'antialiased'; did you mean 'antialias'/],
+    [() => loose(F.gelu)(image, {approximat: 'tanh'}), /gelu: .*did you mean 'approximate'/],
+    [() => make(nn.GLU, {dims: 1}), /glu: .*did you mean 'dim'/],
     [() => make(nn.Linear, 2, 3, {biass: false}), /Linear: .*'biass'; did you mean 'bias'/],
     [() => make(nn.Conv2d, 1, 1, 3, {strides: 2}), /Conv2d: .*'strides'; did you mean 'stride'/],
     [() => make(nn.BatchNorm2d, 3, {momentun: 0.1}), /did you mean 'momentum'/],

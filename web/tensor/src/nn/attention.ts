@@ -5,7 +5,8 @@ import {wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
 import * as F from './functional.ts';
 import * as init from './init.ts';
-import {LayerNorm, Linear} from './layers.ts';
+import {Linear} from './layers.ts';
+import {LayerNorm} from './norms.ts';
 import {Module, Parameter} from './module.ts';
 
 export interface AttentionLayerOptions {
@@ -52,6 +53,10 @@ export class MultiheadAttention extends Module {
   /** The attended values, and the weights of the heads' mean where asked: [batch, targets, sources]. */
   forward(query: Tensor, key: Tensor, value: Tensor, ...given: Given<MaskOptions & {readonly needWeights?: boolean; readonly isCausal?: boolean}>): [Tensor, Tensor | null] {
     const options = optionsOf('MultiheadAttention.forward', {...NO_MASKS, needWeights: false}, given, {isCausal: 'causal'});
+    if (query.ndim === 2) {
+      const [made, weights] = this.forward(...([query, key, value].map((each) => each.unsqueeze(this.batchFirst ? 0 : 1)) as [Tensor, Tensor, Tensor]), options);
+      return [made.squeeze(this.batchFirst ? 0 : 1), weights && weights.squeeze(0)];
+    }
     const inputs = [query, key, value].map((each) => {
       if (each.ndim !== 3 || each.shape[2] !== this.size) {
         throw wrong(`MultiheadAttention: it takes three axes, the last of ${this.size}, not ${shapeText(each.shape)}`);
@@ -86,55 +91,84 @@ export class MultiheadAttention extends Module {
   }
 }
 
+export type TransformerActivation = 'relu' | 'gelu' | ((x: Tensor) => Tensor);
+
 export interface EncoderLayerOptions {
   readonly dimFeedforward?: number | undefined;
   readonly dropout?: number | undefined;
-  readonly activation?: 'relu' | 'gelu' | undefined;
+  readonly activation?: TransformerActivation | undefined;
   readonly layerNormEps?: number | undefined;
   readonly batchFirst?: boolean | undefined;
   /** Normalises before each part instead of after it. */
   readonly normFirst?: boolean | undefined;
+  readonly bias?: boolean | undefined;
 }
 
-export class TransformerEncoderLayer extends Module {
+export type EncoderLayerGiven = Given<EncoderLayerOptions, [
+  dimFeedforward?: number, dropout?: number, activation?: TransformerActivation, layerNormEps?: number, batchFirst?: boolean, normFirst?: boolean, bias?: boolean,
+]>;
+
+export const ENCODER_LAYER = {
+  dimFeedforward: 2048, dropout: 0.1, activation: undefined as TransformerActivation | undefined, layerNormEps: 1e-5, batchFirst: false, normFirst: false, bias: true,
+};
+
+/** What layers of encoders and decoders share: attention, a feed-forward network, and where they normalise. */
+export abstract class TransformerLayer extends Module {
   readonly selfAttn: MultiheadAttention;
   readonly linear1: Linear;
   readonly linear2: Linear;
   readonly norm1: LayerNorm;
   readonly norm2: LayerNorm;
   readonly dropout: number;
-  readonly activation: 'relu' | 'gelu';
+  readonly activation: TransformerActivation;
   readonly normFirst: boolean;
+  /** What it is made of. */
+  readonly given: readonly [size: number, heads: number, options: typeof ENCODER_LAYER];
 
-  constructor(
-    size: number, heads: number,
-    ...given: Given<EncoderLayerOptions, [dimFeedforward?: number, dropout?: number, activation?: 'relu' | 'gelu', layerNormEps?: number, batchFirst?: boolean, normFirst?: boolean]>
-  ) {
+  constructor(size: number, heads: number, options: typeof ENCODER_LAYER) {
     super();
-    const known = {dimFeedforward: 2048, dropout: 0.1, activation: 'relu' as 'relu' | 'gelu', layerNormEps: 1e-5, batchFirst: false, normFirst: false};
-    const {dimFeedforward, dropout, activation, layerNormEps, batchFirst, normFirst} = optionsOf('TransformerEncoderLayer', known, given);
-    this.selfAttn = new MultiheadAttention(size, heads, {dropout, batchFirst});
-    this.linear1 = new Linear(size, dimFeedforward);
-    this.linear2 = new Linear(dimFeedforward, size);
-    this.norm1 = new LayerNorm(size, {eps: layerNormEps});
-    this.norm2 = new LayerNorm(size, {eps: layerNormEps});
+    this.given = [size, heads, options];
+    const {dimFeedforward, dropout, activation, layerNormEps, batchFirst, normFirst, bias} = options;
+    this.selfAttn = new MultiheadAttention(size, heads, {dropout, batchFirst, bias});
+    this.linear1 = new Linear(size, dimFeedforward, {bias});
+    this.linear2 = new Linear(dimFeedforward, size, {bias});
+    this.norm1 = new LayerNorm(size, {eps: layerNormEps, bias});
+    this.norm2 = new LayerNorm(size, {eps: layerNormEps, bias});
     this.dropout = dropout;
-    this.activation = activation;
+    this.activation = activation ?? 'relu';
     this.normFirst = normFirst;
   }
 
-  forward(x: Tensor, masks: MaskOptions = {}): Tensor {
-    const drop = (each: Tensor): Tensor => F.dropout(each, this.dropout, this.training);
-    const attend = (each: Tensor): Tensor => drop(this.selfAttn.forward(each, each, each, masks)[0]);
-    const feed = (each: Tensor): Tensor => {
-      const hidden = this.linear1.forward(each);
-      return drop(this.linear2.forward(drop(this.activation === 'relu' ? hidden.relu() : hidden.gelu())));
-    };
-    if (this.normFirst) {
-      const attended = x.add(attend(this.norm1.forward(x)));
-      return attended.add(feed(this.norm2.forward(attended)));
-    }
-    const attended = this.norm1.forward(x.add(attend(x)));
-    return this.norm2.forward(attended.add(feed(attended)));
+  protected drop(x: Tensor): Tensor {
+    return F.dropout(x, this.dropout, this.training);
+  }
+
+  /** x and a part of it, normalised before or after. */
+  protected part(x: Tensor, norm: LayerNorm, compute: (x: Tensor) => Tensor): Tensor {
+    return this.normFirst ? x.add(this.drop(compute(norm.forward(x)))) : norm.forward(x.add(this.drop(compute(x))));
+  }
+
+  protected feed(x: Tensor): Tensor {
+    const {activation} = this;
+    const hidden = this.linear1.forward(x);
+    const active = typeof activation === 'function' ? activation(hidden) : activation === 'relu' ? hidden.relu() : hidden.gelu();
+    return this.linear2.forward(this.drop(active));
   }
 }
+
+export class TransformerEncoderLayer extends TransformerLayer {
+  constructor(size: number, heads: number, ...given: EncoderLayerGiven) {
+    super(size, heads, optionsOf('TransformerEncoderLayer', ENCODER_LAYER, given));
+  }
+
+  forward(x: Tensor, ...given: EncoderMasks): Tensor {
+    const masks = encoderMasks('TransformerEncoderLayer.forward', given);
+    const attended = this.part(x, this.norm1, (each) => this.selfAttn.forward(each, each, each, masks)[0]);
+    return this.part(attended, this.norm2, (each) => this.feed(each));
+  }
+}
+
+/** Of an encoder's forward(), also by PyTorch's names. */
+export type EncoderMasks = Given<MaskOptions & {readonly mask?: Tensor; readonly srcMask?: Tensor; readonly srcKeyPaddingMask?: Tensor; readonly isCausal?: boolean}, [mask?: Tensor | null, srcKeyPaddingMask?: Tensor | null, isCausal?: boolean]>;
+export const encoderMasks = (name: string, given: readonly unknown[]): MaskOptions =>
+  optionsOf(name, NO_MASKS, given, {mask: 'attnMask', srcMask: 'attnMask', srcKeyPaddingMask: 'keyPaddingMask', isCausal: 'causal'});

@@ -87,67 +87,6 @@ export const binaryCrossEntropyWithLogits = alone((
   return reduced(weight ? loss.mul(weight) : loss, reduction);
 });
 
-export interface ClassOptions extends LossOptions {
-  /** A factor a class. */
-  readonly weight?: Tensor | undefined;
-  /** A target that does not count; there is none unless named. */
-  readonly ignoreIndex?: number | undefined;
-}
-
-const CLASSES = {weight: NO_TENSOR, ...MEAN, ignoreIndex: undefined as number | undefined};
-
-const along = (factors: Tensor, x: Tensor, axis: number): Tensor => factors.reshape([-1, ...new Array<number>(x.ndim - axis - 1).fill(1)]);
-
-/** Targets as probabilities along an axis; NaN for one that is no class: nothing stops a kernel, and a wrong label must not look like a good one. */
-const hotOf = (x: Tensor, target: Tensor, axis: number): Tensor => {
-  const classes = x.shape[axis] ?? 1;
-  return Tensor.where(target.clamp(0, classes - 1).eq(target).unsqueeze(axis), target.oneHot(classes, axis).cast(x.dtype), NaN);
-};
-
-/**
- * Minus the log probability of the target's class; `x` has log probabilities of classes along axis 1 (or the only one). NaN where a target
- * is neither a class nor `ignoreIndex`.
- */
-export const nllLoss = alone((x: Tensor, target: Tensor, ...given: Given<ClassOptions, [weight?: Tensor]>): Tensor => {
-  const {reduction, weight, ignoreIndex} = optionsOf('nllLoss', CLASSES, given);
-  const axis = x.ndim === 1 ? 0 : 1;
-  const wanted = x.shape.filter((_, at) => at !== axis);
-  if (!compareShapes(target.shape, wanted)) {
-    throw wrong(`nllLoss: classes of shape ${shapeText(x.shape)} want targets of shape ${shapeText(wanted)}, not ${shapeText(target.shape)}`);
-  }
-  const hot = hotOf(x, target, axis);
-  const counted = ignoreIndex === undefined ? hot : Tensor.where(target.eq(ignoreIndex).unsqueeze(axis), 0, hot);
-  const factors = weight ? counted.mul(along(weight, x, axis)) : counted;
-  // A select, as 0 times minus infinity would be NaN.
-  const loss = Tensor.where(factors.ne(0), x.mul(factors), 0).sum(axis).neg();
-  if (reduction === 'none') return loss;
-  if (reduction === 'sum') return loss.sum();
-  return weight || ignoreIndex !== undefined ? loss.sum().div(factors.sum()) : loss.mean();
-});
-
-/** Of logits along axis 1 (or the only one). Targets are classes, as `nllLoss` takes them, or probabilities in the shape of the input. */
-export const crossEntropy = alone((x: Tensor, target: Tensor, ...given: Given<ClassOptions & {readonly labelSmoothing?: number}, [weight?: Tensor]>): Tensor => {
-  const {labelSmoothing, ...options} = optionsOf('crossEntropy', {...CLASSES, labelSmoothing: 0}, given);
-  const {reduction, weight} = options;
-  const axis = x.ndim === 1 ? 0 : 1;
-  const log = x.logSoftmax(axis);
-  if (target.ndim === x.ndim && !(x.ndim === 1 && target.dtype[0] === 'i')) {
-    sameShape('crossEntropy', x, target);
-    return reduced(probable(log, smoothed(target, labelSmoothing, axis), axis, weight), reduction);
-  }
-  if (labelSmoothing === 0) return nllLoss(log, target, options);
-  if (weight || options.ignoreIndex !== undefined) throw wrong('crossEntropy: smoothed labels go with neither weight nor ignoreIndex');
-  return reduced(probable(log, smoothed(hotOf(x, target, axis), labelSmoothing, axis), axis), reduction);
-});
-
-const smoothed = (target: Tensor, amount: number, axis: number): Tensor =>
-  amount === 0 ? target : target.mul(1 - amount).add(amount / (target.shape[axis] ?? 1));
-
-function probable(log: Tensor, target: Tensor, axis: number, weight?: Tensor): Tensor {
-  const factors = weight ? target.mul(along(weight, log, axis)) : target;
-  return log.mul(factors).sum(axis).neg();
-}
-
 /** Of log probabilities `x` against probabilities (or their logarithms). 'batchmean' divides by the first extent. */
 export const klDiv = alone((
   x: Tensor, target: Tensor, ...given: Given<{readonly reduction?: Reduction | 'batchmean'; readonly logTarget?: boolean}>

@@ -22,11 +22,32 @@ export class Parameter extends Tensor {
 
 /** Statistics of a module that it does not learn, but that belong to its state. */
 export class BufferTensor extends Tensor {
-  constructor(data: Tensor) {
+  /** Whether it is part of stateDict(). */
+  readonly persistent: boolean;
+
+  constructor(data: Tensor, persistent = true) {
     super(data.value.hold());
+    this.persistent = persistent;
     this.keep();
   }
 }
+
+/** Takes a hook off again. */
+export interface HookHandle {
+  remove(): void;
+}
+
+type Inputs = readonly unknown[];
+/** Called before forward(); may return other inputs: a list, or the only one. */
+export type ForwardPreHook = (module: Module, inputs: Inputs) => unknown;
+/** Called after forward(); may return another output. */
+export type ForwardHook = (module: Module, inputs: Inputs, output: unknown) => unknown;
+
+interface Hooks {
+  readonly before: Set<ForwardPreHook>;
+  readonly after: Set<ForwardHook>;
+}
+const HOOKS = new WeakMap<Module, Hooks>();
 
 export type StateDict = Readonly<Record<string, Tensor>>;
 
@@ -45,6 +66,107 @@ export abstract class Module {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   abstract forward(...inputs: any[]): any;
 
+  /** Runs forward() through the hooks, whatever calls it. */
+  #hooks(): Hooks {
+    const known = HOOKS.get(this);
+    if (known) return known;
+    const hooks: Hooks = {before: new Set(), after: new Set()};
+    HOOKS.set(this, hooks);
+    const compute = this.forward.bind(this) as (...inputs: Inputs) => unknown;
+    const value = (...given: Inputs): unknown => {
+      let inputs = given;
+      for (const hook of hooks.before) {
+        const other = hook(this, inputs);
+        if (other !== undefined) inputs = Array.isArray(other) ? other : [other];
+      }
+      let output = compute(...inputs);
+      for (const hook of hooks.after) output = hook(this, inputs, output) ?? output;
+      return output;
+    };
+    Object.defineProperty(this, 'forward', {value, configurable: true});
+    return hooks;
+  }
+
+  static #added<Hook>(hooks: Set<Hook>, hook: Hook): HookHandle {
+    hooks.add(hook);
+    return {remove: () => void hooks.delete(hook)};
+  }
+
+  /** Calls `hook` before each forward(). */
+  registerForwardPreHook(hook: ForwardPreHook): HookHandle {
+    return Module.#added(this.#hooks().before, hook);
+  }
+
+  /** Calls `hook` after each forward(). */
+  registerForwardHook(hook: ForwardHook): HookHandle {
+    return Module.#added(this.#hooks().after, hook);
+  }
+
+  /** Statistics that belong to its state, unless they are not `persistent`, but are not learnt. */
+  registerBuffer(name: string, tensor: Tensor | null, ...given: Given<{readonly persistent?: boolean}, [persistent?: boolean]>): void {
+    const {persistent} = optionsOf('registerBuffer', {persistent: true}, given);
+    this.#set(name, tensor && new BufferTensor(tensor, persistent));
+  }
+
+  registerParameter(name: string, parameter: Parameter | null): void {
+    this.#set(name, parameter);
+  }
+
+  registerModule(name: string, module: Module | null): void {
+    this.#set(name, module);
+  }
+
+  addModule(name: string, module: Module | null): void {
+    this.#set(name, module);
+  }
+
+  #set(name: string, value: unknown): void {
+    if (!name || name.includes('.')) throw new GossamerError('input', `"${name}": a name is not empty and has no dots`);
+    (this as unknown as Record<string, unknown>)[name] = value;
+  }
+
+  static #found<T>(kind: string, path: string, all: readonly [string, T][]): T {
+    const found = all.find(([name]) => name === path);
+    if (found) return found[1];
+    throw new GossamerError('input', `there is no ${kind} "${path}"; there are ${all.map(([name]) => name).join(', ')}`);
+  }
+
+  /** By its name in stateDict(). */
+  getParameter(path: string): Parameter {
+    return Module.#found('parameter', path, this.#tensors(Parameter, false));
+  }
+
+  getBuffer(path: string): BufferTensor {
+    return Module.#found('buffer', path, this.#tensors(BufferTensor, false));
+  }
+
+  getSubmodule(path: string): Module {
+    return Module.#found('module', path, this.#paths(false));
+  }
+
+  /** Calls `make` with all modules below, and then this. */
+  apply(make: (module: Module) => void): this {
+    this.children().forEach((child) => child.apply(make));
+    make(this);
+    return this;
+  }
+
+  /** What its text says in brackets. */
+  extraRepr(): string {
+    return '';
+  }
+
+  /** As PyTorch writes it: a line a module. */
+  toString(): string {
+    const below = this.namedChildren().map(([name, child]) => `\n  (${name}): ${child.toString().replaceAll('\n', '\n  ')}`);
+    return `${this.constructor.name}(${this.extraRepr()}${below.join('')}${below.length > 0 ? '\n' : ''})`;
+  }
+
+  /** For console.log in Node.js. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.toString();
+  }
+
   namedChildren(): [string, Module][] {
     return Object.entries(this).filter((entry): entry is [string, Module] => entry[1] instanceof Module)
       .map(([name, child]) => [snake(name), child]);
@@ -56,23 +178,31 @@ export abstract class Module {
 
   /** This and all modules below, each once. */
   modules(): Module[] {
-    return [...new Map(this.namedModules().map(([name, module]) => [module, name])).keys()];
+    return this.namedModules().map(([, module]) => module);
   }
 
+  /** The same with their names, as '0.conv1'. */
   namedModules(prefix = ''): [string, Module][] {
-    const below = this.namedChildren().flatMap(([name, child]) => child.namedModules(prefix ? `${prefix}.${name}` : name));
-    return [[prefix, this], ...below];
+    return this.#paths(true, prefix);
   }
 
-  #tensors<T extends Tensor>(type: abstract new (...args: never[]) => T): [string, T][] {
+  /** Under all names that they have, or under the first of them. */
+  #tensors<T extends Tensor>(type: abstract new (...args: never[]) => T, once: boolean): [string, T][] {
     const seen = new Set<Tensor>();
-    return this.namedModules().flatMap(([path, module]) =>
+    return this.#paths(once).flatMap(([path, module]) =>
       module.ownTensors().flatMap(([name, value]): [string, T][] => {
-        if (!(value instanceof type) || seen.has(value)) return [];
+        if (!(value instanceof type) || (once && seen.has(value))) return [];
         seen.add(value);
         return [[path ? `${path}.${name}` : name, value]];
       }),
     );
+  }
+
+  /** This and all modules below, with their names; one that is there twice once or under both. */
+  #paths(once: boolean, prefix = '', seen = new Set<Module>()): [string, Module][] {
+    if (once && seen.has(this)) return [];
+    seen.add(this);
+    return [[prefix, this], ...this.namedChildren().flatMap(([name, child]) => child.#paths(once, prefix ? `${prefix}.${name}` : name, seen))];
   }
 
   /** The parameters and buffers of this module alone. */
@@ -83,7 +213,7 @@ export abstract class Module {
 
   /** Each once, also where several modules share it. */
   namedParameters(): [string, Parameter][] {
-    return this.#tensors(Parameter);
+    return this.#tensors(Parameter, true);
   }
 
   parameters(): Parameter[] {
@@ -91,7 +221,7 @@ export abstract class Module {
   }
 
   namedBuffers(): [string, BufferTensor][] {
-    return this.#tensors(BufferTensor);
+    return this.#tensors(BufferTensor, true);
   }
 
   buffers(): BufferTensor[] {
@@ -139,10 +269,14 @@ export abstract class Module {
   /** to(). */
   toDevice(device: Device): this { return this.to(device); }
 
+  /** Its state by name, a tensor that modules share under each of its names. */
+  #state(): [string, Tensor][] {
+    return [...this.#tensors(Parameter, false), ...this.#tensors(BufferTensor, false).filter(([, {persistent}]) => persistent)];
+  }
+
   /** The tensors of its state by PyTorch's names. They are this moment's: later steps don't change them. */
   stateDict(): Record<string, Tensor> {
-    const all = [...this.namedParameters(), ...this.namedBuffers()];
-    return Object.fromEntries(all.map(([name, tensor]) => [name, tensor.detach()]));
+    return Object.fromEntries(this.#state().map(([name, tensor]) => [name, tensor.detach()]));
   }
 
   /**
@@ -151,7 +285,7 @@ export abstract class Module {
    */
   loadStateDict(state: StateDict, ...given: Given<{readonly strict?: boolean}, [strict?: boolean]>): void {
     const {strict} = optionsOf('loadStateDict', {strict: true}, given);
-    const own: [string, Tensor][] = [...this.namedParameters(), ...this.namedBuffers()];
+    const own = this.#state();
     const known = new Set(own.map(([name]) => name));
     const strange = Object.keys(state).filter((name) => !known.has(name) && !name.endsWith('num_batches_tracked'));
     const missing = own.filter(([name]) => !Object.hasOwn(state, name)).map(([name]) => name);

@@ -1,5 +1,5 @@
 /** Gradients kept small, and penalties on parameters. */
-import {noGrad} from '../core.ts';
+import {traced} from '../tracing.ts';
 import {wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
 
@@ -9,7 +9,7 @@ const graded = (params: Iterable<Tensor>): Tensor[] => [...params].filter(({grad
 export function clipGradNorm(params: Iterable<Tensor>, most: number, p = 2): Tensor {
   const all = graded(params);
   if (all.length === 0) throw wrong('clipGradNorm: no parameter has a gradient');
-  return noGrad(() => {
+  return traced(false, () => {
     const norms = all.map(({grad}) => (grad as Tensor).norm(p));
     const total = Tensor.stack(norms).norm(p);
     const factor = total.add(1e-6).reciprocal().mul(most).clamp(null, 1);
@@ -20,7 +20,7 @@ export function clipGradNorm(params: Iterable<Tensor>, most: number, p = 2): Ten
 
 /** Cuts each element of all gradients off at +-most. */
 export function clipGradValue(params: Iterable<Tensor>, most: number): void {
-  noGrad(() => graded(params).forEach((each) => (each.grad = (each.grad as Tensor).clamp(-most, most))));
+  traced(false, () => graded(params).forEach((each) => (each.grad = (each.grad as Tensor).clamp(-most, most))));
 }
 
 const sum = (terms: readonly Tensor[]): Tensor => {

@@ -18,7 +18,12 @@ export interface OptimizerOptions {
 export type ParameterGroup<Options> = Options & {readonly params: Iterable<Tensor>};
 
 /** Parameters that share options; `lr` and the others may be changed between steps. */
-export type Group<Options> = {-readonly [Key in keyof Options]-?: Exclude<Options[Key], undefined>} & {readonly params: Tensor[]; initialLr?: number};
+export type Group<Options> = {-readonly [Key in keyof Options]-?: Exclude<Options[Key], undefined>} & {
+  readonly params: Tensor[];
+  initialLr?: number;
+  /** A schedule changes the momentum, or the first beta, which are fed. */
+  cyclesMomentum?: boolean;
+};
 
 /** What an optimizer keeps of a parameter, as tensors in its shape. */
 type State = Readonly<Record<string, Tensor>>;
@@ -41,6 +46,7 @@ interface Members {
 
 /** What of a group is fed, or no option. */
 const FED = {lr: undefined, initialLr: undefined, params: undefined};
+const CYCLED = {...FED, momentum: undefined, betas: undefined};
 
 export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOptions> {
   readonly groups: Group<Options>[];
@@ -71,6 +77,9 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
 
   /** Whether weight decay goes by the gradient, of which update() gets the sum. */
   protected readonly coupled: boolean = true;
+  protected isCoupled(_group: Group<Options>): boolean {
+    return this.coupled;
+  }
 
   /** The update of one parameter, from its gradient: what is kept of it, by name, and `value`. */
   protected abstract update(f: Formula, value: Recorded, grad: Recorded, state: Terms, group: Group<Options>, numbers: Terms): Terms;
@@ -125,7 +134,7 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
     const [{dtype, device}] = parameters as [Tensor];
     let key = `${this.groups.indexOf(group)} ${dtype} ${device} ${members}`;
     for (const name in group) {
-      const value: unknown = name in FED ? undefined : group[name as keyof Options];
+      const value: unknown = name in (group.cyclesMomentum ? CYCLED : FED) ? undefined : group[name as keyof Options];
       if (value !== undefined) key += ` ${name} ${typeof value === 'number' ? value : JSON.stringify(value)}`;
     }
     let replay = this.#replays.get(key);
@@ -137,7 +146,7 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
       const fed = Object.fromEntries(numbers.map((name, at) => [name, inputs[shapes.length + at] as Recorded]));
       return parameters.flatMap((_, at) => {
         const [value, grad, ...kept] = inputs.slice(at * count, (at + 1) * count) as [Recorded, Recorded, ...Recorded[]];
-        const g = this.coupled && group.weightDecay !== 0 ? f.add(grad, f.mul(value, group.weightDecay)) : grad;
+        const g = this.isCoupled(group) && group.weightDecay !== 0 ? f.add(grad, f.mul(value, group.weightDecay)) : grad;
         const made = this.update(f, value, g, Object.fromEntries(kept.map((each, place) => [names[place] ?? '', each])), group, fed);
         return [...names, 'value'].map((name) => made[name] as Recorded);
       });
@@ -153,6 +162,14 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
       this.#states.set(parameter, (known = {state: Object.fromEntries(fresh), steps: 0}));
     }
     return known;
+  }
+
+  /** One more group; options that it does not have are the optimizer's. */
+  addParamGroup({params, ...own}: ParameterGroup<Options>): void {
+    const [first] = this.groups;
+    if (!first) return;
+    const usual = Object.fromEntries(Object.entries(first).filter(([name]) => !['params', 'initialLr', 'cyclesMomentum'].includes(name))) as unknown as Options;
+    this.groups.push({...optionsOf(this.constructor.name, usual, [own]), params: [...params]} as Group<Options>);
   }
 
   zeroGrad(): void {
@@ -217,16 +234,17 @@ export class SGD extends Optimizer<SGDOptions> {
     return momentum === 0 ? [] : ['momentumBuffer'];
   }
 
-  protected numbers({lr, dampening, momentum}: Group<SGDOptions>, steps: number): Record<string, number> {
+  protected numbers({lr, dampening, momentum, cyclesMomentum}: Group<SGDOptions>, steps: number): Record<string, number> {
     // The first gradient comes in undamped.
-    return {lr, ...(momentum !== 0 && dampening !== 0 ? {fresh: steps === 1 ? 1 : 1 - dampening} : {})};
+    return {lr, ...(momentum !== 0 && dampening !== 0 ? {fresh: steps === 1 ? 1 : 1 - dampening} : {}), ...(cyclesMomentum ? {kept: momentum} : {})};
   }
 
-  protected update(f: Formula, value: Recorded, g: Recorded, state: Terms, {momentum, nesterov}: Group<SGDOptions>, {lr, fresh}: Terms): Terms {
+  protected update(f: Formula, value: Recorded, g: Recorded, state: Terms, {momentum, nesterov}: Group<SGDOptions>, {lr, fresh, kept}: Terms): Terms {
     let {momentumBuffer} = state;
+    const factor = kept ?? momentum;
     if (momentumBuffer) {
-      momentumBuffer = f.add(f.mul(momentumBuffer, momentum), fresh ? f.mul(g, fresh) : g);
-      g = nesterov ? f.add(g, f.mul(momentumBuffer, momentum)) : momentumBuffer;
+      momentumBuffer = f.add(f.mul(momentumBuffer, factor), fresh ? f.mul(g, fresh) : g);
+      g = nesterov ? f.add(g, f.mul(momentumBuffer, factor)) : momentumBuffer;
     }
     return {value: f.sub(value, f.mul(g, lr as Recorded)), momentumBuffer: momentumBuffer as Recorded};
   }
@@ -258,15 +276,15 @@ export class Adam extends Optimizer<AdamOptions> {
     return ['expAvg', 'expAvgSq', ...(amsgrad ? ['maxExpAvgSq'] : [])];
   }
 
-  protected numbers({lr, betas: [beta1, beta2], weightDecay}: Group<AdamOptions>, steps: number): Record<string, number> {
+  protected numbers({lr, betas: [beta1, beta2], weightDecay, cyclesMomentum}: Group<AdamOptions>, steps: number): Record<string, number> {
     const decay = this.coupled || weightDecay === 0 ? {} : {decay: 1 - lr * weightDecay};
-    return {root: 1 / Math.sqrt(1 - beta2 ** steps), size: lr / (1 - beta1 ** steps), ...decay};
+    return {root: 1 / Math.sqrt(1 - beta2 ** steps), size: lr / (1 - beta1 ** steps), ...decay, ...(cyclesMomentum ? {kept: beta1, fresh: 1 - beta1} : {})};
   }
 
   protected update(f: Formula, value: Recorded, g: Recorded, state: Terms, {betas: [beta1, beta2], eps}: Group<AdamOptions>, numbers: Terms): Terms {
-    const {root, size, decay} = numbers as {root: Recorded; size: Recorded; decay?: Recorded};
+    const {root, size, decay, kept, fresh} = numbers as {root: Recorded; size: Recorded; decay?: Recorded; kept?: Recorded; fresh?: Recorded};
     const before = state as {expAvg: Recorded; expAvgSq: Recorded; maxExpAvgSq?: Recorded};
-    const expAvg = f.mix(before.expAvg, beta1, g, 1 - beta1);
+    const expAvg = f.mix(before.expAvg, kept ?? beta1, g, fresh ?? 1 - beta1);
     const expAvgSq = f.add(f.mul(before.expAvgSq, beta2), f.mul(f.mul(g, g), 1 - beta2));
     const largest = before.maxExpAvgSq ? f.node('Max', before.maxExpAvgSq, expAvgSq) : expAvgSq;
     const step = f.mul(f.div(expAvg, f.add(f.mul(f.sqrt(largest), root), eps)), size);
