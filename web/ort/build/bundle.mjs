@@ -4,7 +4,7 @@ import {createHash} from 'node:crypto';
 import {copyFileSync, existsSync, mkdirSync, readFileSync, rmSync} from 'node:fs';
 import {dirname, join, resolve} from 'node:path';
 import {compilerWasm, optimized} from '../../compiler/build/optimize.mjs';
-import {bundle, bundleClassic, gzipBytes, tightenFolder, workersAsText} from '../../runtime/build/bundle.mjs';
+import {bundle, bundleClassic, gzipBytes, tightenFolder, withoutGeneration, workersAsText} from '../../runtime/build/bundle.mjs';
 import {writeDeclarations} from '../../runtime/build/declarations.mjs';
 import {bundleApart} from './sessions.mjs';
 
@@ -25,8 +25,8 @@ const compiler = built ? createHash('sha256').update(readFileSync(wasm)).digest(
 const {version} = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 const define = {COMPILER: JSON.stringify(compiler), VERSION: JSON.stringify(version), NO_TUNER: 'true'};
 await bundleApart({entry, outfile: join(dist, 'ort.js'), define});
-await bundle({entryPoints: {'ort.single': entry}, format: 'esm', outdir: dist, plugins: [workersAsText], define});
-await bundleClassic({entry, globalName: 'ort', outfile: join(dist, 'ort.iife.js'), define});
+await bundle({entryPoints: {'ort.single': entry}, format: 'esm', outdir: dist, plugins: [withoutGeneration, workersAsText], define});
+await bundleClassic({entry, globalName: 'ort', outfile: join(dist, 'ort.iife.js'), define, plugins: [withoutGeneration]});
 await tightenFolder(dist, 500); // errors are thrown here, at the user's call
 
 const size = gzipBytes([join(dist, 'ort.js')]);

@@ -4,7 +4,7 @@ import {writeFileSync} from 'node:fs';
 import {readFile} from 'node:fs/promises';
 import {dirname, join, relative, resolve} from 'node:path';
 import {build} from 'esbuild';
-import {bundle, workersAt} from '../../runtime/build/bundle.mjs';
+import {bundle, withoutGeneration, workersAt} from '../../runtime/build/bundle.mjs';
 
 const web = resolve(import.meta.dirname, '../..');
 const source = join(web, 'ort/src');
@@ -47,7 +47,7 @@ async function writeSessions(modules, {outdir, define}) {
   const {outputFiles: [{text}]} = await bundle({
     stdin: {contents: `export {create} from './session.ts'; export {openGpu} from './providers.ts';`, resolveDir: source},
     format: 'esm', outdir, write: false, define,
-    plugins: [workersAt((name) => `api.files['${name}']`), shared(modules), addressesGiven],
+    plugins: [withoutGeneration, workersAt((name) => `api.files['${name}']`), shared(modules), addressesGiven],
   });
   const names = {}, imports = [];
   const pairsOf = (list) => list.split(',').map((each) => each.trim().split(/ as /));

@@ -78,6 +78,14 @@ const apart = (filter, file) => (to = '.') => ({
 });
 const profilerApart = apart(/^\.\/profile\/profile\.ts$/, 'profile/profile.js');
 const generationApart = apart(/^\.\/generate\/generate\.ts$/, 'generate/generate.js');
+/** Leaves out generate(), for bundles that never call it. */
+export const withoutGeneration = {
+  name: 'without-generation',
+  setup({onLoad, onResolve}) {
+    onResolve({filter: /^\.\/generate\/generate\.ts$/}, ({path}) => ({path, namespace: 'without-generation'}));
+    onLoad({filter: /.*/, namespace: 'without-generation'}, () => ({contents: 'export const generate = undefined;'}));
+  },
+};
 /** What makes tensors of pictures; bundles that are split have it apart in any case. */
 const imagesApart = apart(/^\.\.\/image\/image\.ts$/, 'image/image.js');
 
