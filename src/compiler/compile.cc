@@ -162,8 +162,8 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   graph::fold_constants(stages);
   graph::merge_duplicates(stages);
   graph::drop_dead(stages);
-  // No token is chosen by other rows of logits than the last.
-  if (options.generate) graph::narrow_rows(stages);
+  // No token is chosen by other rows of logits than the last ones.
+  if (options.generate) graph::narrow_rows(stages, options.speculate);
   progress("fuse", 0.1);
   const int max_buffers = caps.texture_memory ? caps.max_textures : caps.max_storage_buffers;
   graph::FuseOptions fuse{.max_buffers = max_buffers};
@@ -238,7 +238,8 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
     read.known = options.known;
     read.external = options.external;
     GS_ASSIGN(graph, onnx::read_model(model, read));
-    if (options.generate) GS_TRY(graph::add_sampling(*graph, catalog_of(options)));
+    if (options.generate)
+      GS_TRY(graph::add_sampling(*graph, catalog_of(options), options.speculate));
   }
   return compile(*graph, options, report, model);
 }

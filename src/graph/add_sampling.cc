@@ -14,7 +14,8 @@ using ir::Expr;
 
 class Sampling {
  public:
-  Sampling(Graph& graph, const ops::Catalog& catalog) : graph_(graph), catalog_(catalog) {}
+  Sampling(Graph& graph, const ops::Catalog& catalog, bool speculate)
+      : graph_(graph), catalog_(catalog), speculate_(speculate) {}
 
   Result<> add() {
     const auto ids = named(graph_.inputs, [](const Value& value) {
@@ -54,9 +55,13 @@ class Sampling {
 
     const ValueId next = value("next_ids", DType::i64);
     const ValueId present = value("present_token_counts", DType::i32);
-    node("ai.gossamer", "SampleToken",
-         {rows, *ids, counts, *past, temperature, seed, filters, penalties, mask},
-         {next, present, logits}, {});
+    std::vector<ValueId> inputs{rows, *ids,    counts,    *past, temperature,
+                                seed, filters, penalties, mask};
+    if (speculate_) {
+      inputs.push_back(value("sampling.rows", DType::i32));
+      input(inputs.back(), {dim("sampling.rows", 0, 1)}, ops::int32s({1}, {0}));
+    }
+    node("ai.gossamer", "SampleToken", std::move(inputs), {next, present, logits}, {});
     graph_.outputs.push_back(next);
     graph_.outputs.push_back(present);
     return {};
@@ -105,12 +110,13 @@ class Sampling {
 
   Graph& graph_;
   const ops::Catalog& catalog_;
+  bool speculate_;
 };
 
 }  // namespace
 
-Result<> add_sampling(Graph& graph, const ops::Catalog& catalog) {
-  return Sampling(graph, catalog).add();
+Result<> add_sampling(Graph& graph, const ops::Catalog& catalog, bool speculate) {
+  return Sampling(graph, catalog, speculate).add();
 }
 
 }  // namespace gossamer::graph

@@ -14,7 +14,9 @@ namespace gossamer::graph {
 // f32 [3] (repetition, presence, frequency), sampling.seed i32 [2],
 // sampling.mask i32 [batch or 0, vocabulary / 32] (a bit for each token that may be chosen, the
 // lowest bit first). See ai.gossamer.SampleToken.
-// Errors: a model without `input_ids`, `logits` or an input "past...".
-Result<> add_sampling(Graph& graph, const ops::Catalog& catalog);
+// `speculate`: also sampling.rows i32 [rows], of whose elements only the number counts. The last so
+// many rows of `logits`, and a greedy token after each: next_ids [batch, rows]. Draws are for the
+// last row. Errors: a model without `input_ids`, `logits` or an input "past...".
+Result<> add_sampling(Graph& graph, const ops::Catalog& catalog, bool speculate = false);
 
 }  // namespace gossamer::graph

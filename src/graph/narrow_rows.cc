@@ -20,12 +20,25 @@ using ir::Expr;
 using ops::Stage;
 using ops::StageKind;
 
-// By axis, the one place that is read; null where there are several.
-using Places = std::vector<Expr>;
+// The places of an axis that are read: `count` from `first` on.
+struct Place {
+  Expr first = {};  // null: all
+  Expr count = {};
+
+  explicit operator bool() const { return first.get() != nullptr; }
+  bool is_one() const { return ir::is_const(count, 1); }
+  bool operator==(const Place& other) const {
+    return *this && other && ir::equal(first, other.first) && ir::equal(count, other.count);
+  }
+};
+
+// By axis.
+using Places = std::vector<Place>;
 
 class Narrower {
  public:
-  explicit Narrower(StageGraph& graph) : graph_(graph), states_(states_of(graph)) {
+  Narrower(StageGraph& graph, bool windows)
+      : graph_(graph), windows_(windows), states_(states_of(graph)) {
     for (const StageOutput& output : graph.outputs) whole_.insert(output.buffer.get());
     for (const Dim& dim : graph.dims) {
       const Expr positive = ir::simplify(Expr(dim.var) >= 1.0);
@@ -68,15 +81,21 @@ class Narrower {
     for (size_t axis = 0; axis < places.size(); ++axis) {
       const Expr& extent = stage.extents[axis];
       // An axis that may have no places keeps that.
-      if (places[axis].get() && (ir::is_const(extent, 1) || !is_inside(places[axis], extent)))
+      if (places[axis] && (ir::is_const(extent, 1) || !is_inside(places[axis], extent)))
         places[axis] = {};
-      any |= places[axis].get() != nullptr;
+      any |= static_cast<bool>(places[axis]);
     }
     if (any) narrow_.emplace(output, std::move(places));
   }
 
-  bool is_inside(const Expr& place, const Expr& extent) const {
-    return ir::prove(place >= 0.0 && place < extent, bounds_);
+  bool is_inside(const Place& place, const Expr& extent) const {
+    if (place.is_one()) return ir::prove(place.first >= 0.0 && place.first < extent, bounds_);
+    // The last ones, of which a check says that they are there.
+    const Expr there = ir::simplify(extent >= place.count);
+    return ir::prove_equal(place.first + place.count, extent) &&
+           std::ranges::any_of(graph_.checks, [&](const Check& check) {
+             return ir::equal(check.condition, there);
+           });
   }
 
   void read(const Stage& stage) {
@@ -91,15 +110,28 @@ class Narrower {
         if (first) places.resize(load->indices.size());
         for (size_t axis = 0; axis < places.size(); ++axis) {
           const Expr at = ir::simplify(ir::substitute(load->indices[axis], fixed));
-          const bool is_fixed =
-              ir::loads_of(at).empty() && std::ranges::none_of(own, [&](const ir::Var& var) {
-                return ir::uses(at, var.get());
-              });
-          const bool agrees = first || (places[axis].get() && ir::equal(places[axis], at));
-          places[axis] = is_fixed && agrees ? at : Expr();
+          const Place place = place_of(stage, own, at);
+          if (first || !(places[axis] == place)) places[axis] = first ? place : Place();
         }
       }
     });
+  }
+
+  Place place_of(const Stage& stage, const std::vector<ir::Var>& own, const Expr& at) const {
+    const auto is_fixed = [&](const Expr& expr) {
+      return ir::loads_of(expr).empty() && std::ranges::none_of(own, [&](const ir::Var& var) {
+               return ir::uses(expr, var.get());
+             });
+    };
+    if (is_fixed(at)) return {at, ir::index(1)};
+    const auto found = narrow_.find(stage.output.get());
+    for (size_t axis = 0; windows_ && axis < stage.axes.size(); ++axis) {
+      const Expr first = ir::simplify(at - Expr(stage.axes[axis]));
+      if (!is_fixed(first) || ir::is_const(first, 0)) continue;
+      const bool narrow = found != narrow_.end() && found->second[axis];
+      return {first, narrow ? found->second[axis].count : stage.extents[axis]};
+    }
+    return {};
   }
 
   ir::VarMap fixed_axes(const Stage& stage) const {
@@ -107,7 +139,9 @@ class Narrower {
     const auto found = narrow_.find(stage.output.get());
     if (found == narrow_.end()) return fixed;
     for (size_t axis = 0; axis < stage.axes.size(); ++axis)
-      if (found->second[axis].get()) fixed[stage.axes[axis].get()] = found->second[axis];
+      if (const Place& place = found->second[axis])
+        fixed[stage.axes[axis].get()] =
+            place.is_one() ? place.first : Expr(stage.axes[axis]) + place.first;
     return fixed;
   }
 
@@ -141,7 +175,7 @@ class Narrower {
     for (const auto& [buffer, places] : narrow_) {
       std::vector<Expr> shape = buffer->shape;
       for (size_t axis = 0; axis < shape.size(); ++axis)
-        if (places[axis].get()) shape[axis] = ir::index(1);
+        if (places[axis]) shape[axis] = places[axis].count;
       made[buffer] = ir::buffer(buffer->name, buffer->dtype, std::move(shape));
     }
     for (Stage& stage : ops::stages_of(graph_.program)) {
@@ -171,16 +205,22 @@ class Narrower {
     const auto own = narrow_.find(stage.output.get());
     std::vector<Expr> at = load.indices;
     for (size_t axis = 0; axis < at.size(); ++axis) {
-      if (!narrow[axis].get()) continue;
+      if (!narrow[axis]) continue;
+      if (!narrow[axis].is_one()) {
+        at[axis] = ir::simplify(at[axis] - narrow[axis].first);
+        continue;
+      }
       const bool has_one =
-          axis < stage.axes.size() && (ir::is_const(stage.extents[axis], 1) ||
-                                       (own != narrow_.end() && own->second[axis].get()));
+          axis < stage.axes.size() &&
+          (ir::is_const(stage.extents[axis], 1) ||
+           (own != narrow_.end() && own->second[axis] && own->second[axis].is_one()));
       at[axis] = has_one ? Expr(stage.axes[axis]) : ir::index(0);
     }
     return at;
   }
 
   StageGraph& graph_;
+  bool windows_;
   ir::Bounds bounds_;
   std::unordered_set<const BufferNode*> states_;
   std::set<const BufferNode*> whole_;
@@ -189,6 +229,6 @@ class Narrower {
 
 }  // namespace
 
-void narrow_rows(StageGraph& graph) { Narrower(graph).run(); }
+void narrow_rows(StageGraph& graph, bool windows) { Narrower(graph, windows).run(); }
 
 }  // namespace gossamer::graph

@@ -32,9 +32,15 @@ struct NarrowRows : testing::Test {
     last.result = ir::load(twice.output, {Expr(n) - 1.0, last.axes[1]});
     graph.outputs = {{"y", last.output}};
   }
-  void run(const std::vector<Stage>& stages) {
+  void run(const std::vector<Stage>& stages, bool windows = false) {
     for (const Stage& stage : stages) graph.program.push_back(stage);
-    narrow_rows(graph);
+    narrow_rows(graph, windows);
+  }
+  // y [k, 4] is the last k rows of double.
+  void read_last(const ir::Var& k) {
+    last = map("y", {k, index(4)});
+    last.result = ir::load(twice.output, {Expr(n) - k + last.axes[0], last.axes[1]});
+    graph.outputs = {{"y", last.output}};
   }
   static Stage map(const char* name, std::vector<Expr> extents) {
     Stage stage;
@@ -83,6 +89,32 @@ TEST_F(NarrowRows, TwoRowsAreAll) {
   last.result = last.result + ir::load(twice.output, {index(0), last.axes[1]});
   run({sums, twice, last});
   EXPECT_FALSE(is_narrow(0) || is_narrow(1));
+}
+
+TEST_F(NarrowRows, WindowsAreComputed) {
+  const ir::Var k = ir::var("k");
+  read_last(k);
+  graph.checks.push_back({ir::simplify(Expr(n) >= Expr(k)), "there are k rows"});
+  run({sums, twice, last}, true);
+  for (size_t place : {0u, 1u}) EXPECT_TRUE(ir::equal(at(place).extents[0], k));
+  const auto* load = ir::as<ir::Load>(at(0).values[0]);
+  EXPECT_TRUE(ir::prove_equal(load->indices[0], Expr(n) - k + at(0).axes[0]));
+  const auto* read = ir::as<ir::Load>(at(2).result);
+  EXPECT_TRUE(ir::prove_equal(read->indices[0], at(2).axes[0]));
+}
+
+TEST_F(NarrowRows, WindowsThatMayBeMissingStay) {
+  read_last(ir::var("k"));
+  run({sums, twice, last}, true);
+  EXPECT_TRUE(ir::equal(at(0).extents[0], n) && ir::equal(at(1).extents[0], n));
+}
+
+TEST_F(NarrowRows, WindowsThatNobodyAsksForStay) {
+  const ir::Var k = ir::var("k");
+  read_last(k);
+  graph.checks.push_back({ir::simplify(Expr(n) >= Expr(k)), "there are k rows"});
+  run({sums, twice, last});
+  EXPECT_TRUE(ir::equal(at(0).extents[0], n) && ir::equal(at(1).extents[0], n));
 }
 
 TEST_F(NarrowRows, ProductsOfOneOperandStayTogether) {

@@ -22,8 +22,8 @@ constexpr int ways = 16, passes = 6;
 constexpr int64_t least_part = 64, most_parts = 4000, most_sums = 128;
 
 // Of the inputs, in order.
-constexpr std::array<std::pair<int, int>, 9> ranks = {
-    {{0, 3}, {1, 2}, {2, 2}, {3, 4}, {4, 1}, {5, 1}, {6, 2}, {7, 1}, {8, 2}}};
+constexpr std::array<std::pair<int, int>, 10> ranks = {
+    {{0, 3}, {1, 2}, {2, 2}, {3, 4}, {4, 1}, {5, 1}, {6, 2}, {7, 1}, {8, 2}, {9, 1}}};
 
 // Tokens of an element of the mask, of which each has a bit.
 constexpr int64_t mask_bits = 32;
@@ -59,8 +59,16 @@ class Sampler {
     }
     sampled_ = b_.input(4).dim(0);
     filtered_ = b_.input(6).dim(0);
-    last_ = b_.compute("sample.logits", logits.dtype(), {batch(), ir::index(1), logits.dim(2)},
-                       [&](Point p) { return logits({p[0], logits.dim(1) - 1.0, p[2]}); });
+    if (has_rows()) {
+      rows_ = b_.input(9).dim(0);
+      GS_TRY(b_.require(rows_ >= 1, "a run chooses one token at least"));
+      GS_TRY(b_.require(logits.dim(1) >= rows_, "a run has a token for each row that chooses"));
+    }
+    last_ =
+        b_.compute("sample.logits", logits.dtype(), {batch(), rows_, logits.dim(2)}, [&](Point p) {
+          const Expr row = has_rows() ? logits.dim(1) - rows_ + p[1] : logits.dim(1) - 1.0;
+          return logits({p[0], row, p[2]});
+        });
     present_ = counted(ids);
     // How many tokens there are by now tells the draws of one seed apart.
     position_ = past ? past.dim(2) + ids.dim(1) : ids.dim(1);
@@ -74,6 +82,9 @@ class Sampler {
 
  private:
   const Expr& batch() const { return b_.input(0).dim(0); }
+  bool has_rows() const { return b_.has(9); }
+  // Of one that is drawn.
+  Expr last_row() const { return has_rows() ? rows_ - 1.0 : ir::index(0); }
 
   // How often each token was generated, twice, and 1 more where the prompt has it, with the tokens
   // of this run. Without columns where no penalty asks.
@@ -86,11 +97,11 @@ class Sampler {
         [&](Point p) { return token(p) >= 0 && token(p) < counts_.dim(1); });
   }
 
-  // The logits of the last token, less penalties.
-  Expr logit(const Expr& sample, const Expr& word) const {
+  // The logits after one of the last tokens, less penalties.
+  Expr logit(const Expr& sample, const Expr& row, const Expr& word) const {
     const Tensor& penalties = b_.input(7);
     const auto penalty = [&](int64_t which) { return penalties({ir::index(which)}); };
-    const Expr raw = ir::cast(DType::f32, last_({sample, ir::index(0), word}));
+    const Expr raw = ir::cast(DType::f32, last_({sample, row, word}));
     const Expr count = ir::select(word < counts_.dim(1), present_({sample, word}),
                                   ir::constant_int(DType::i32, 0));
     const Expr none = ir::constant_int(DType::i32, 1);
@@ -103,7 +114,7 @@ class Sampler {
     return ir::select(count >= none, punished, raw);
   }
   Expr scaled(const Expr& sample, const Expr& word) const {
-    return allowed(sample, word, logit(sample, word) / b_.input(4)({ir::index(0)}));
+    return allowed(sample, word, logit(sample, last_row(), word) / b_.input(4)({ir::index(0)}));
   }
 
   // The value of a token, the lowest one if the mask lacks its bit.
@@ -234,27 +245,31 @@ class Sampler {
     };
   }
 
-  Expr key(const Expr& sample, const Expr& word) const {
+  Expr key(const Expr& sample, const Expr& row, const Expr& word) const {
     return ir::select(sampled_ > 0, chances_({sample, word}),
-                      allowed(sample, word, logit(sample, word)));
+                      allowed(sample, word, logit(sample, row, word)));
   }
 
   // Where the largest is: that of each part of the vocabulary, the best part, and the place there.
   // Two places with one value: the first.
   Tensor best() {
-    const auto at = [&](const Expr& sample, const Expr& part, const Expr& place) {
+    const auto row = [&](Point p) { return has_rows() ? p[1] : ir::index(0); };
+    const auto at = [&](Point p, const Expr& part, const Expr& place) {
       const Expr word = b_.simplify(part * length_ + place);
-      return ir::select(word < words_, key(sample, word), lowest);
+      return ir::select(word < words_, key(p[0], row(p), word), lowest);
     };
+    Shape parts{batch(), ir::index(parts_)};
+    if (has_rows()) parts.insert(parts.begin() + 1, rows_);
     const Tensor tops =
-        b_.reduce("sample.parts", Builder::Join::max, DType::f32, {batch(), ir::index(parts_)},
-                  {ir::index(length_)}, [&](Point p, Point r) { return at(p[0], p[1], r[0]); });
-    const Tensor part = place_of("sample.part", DType::i32, parts_,
-                                 [&](Point p, Point r) { return tops({p[0], r[0]}); });
-    const auto first = [&](Point p) { return as_index(part({p[0], ir::index(0)})); };
+        b_.reduce("sample.parts", Builder::Join::max, DType::f32, parts, {ir::index(length_)},
+                  [&](Point p, Point r) { return at(p, p.back(), r[0]); });
+    const Tensor part = place_of("sample.part", DType::i32, parts_, [&](Point p, Point r) {
+      return has_rows() ? tops({p[0], p[1], r[0]}) : tops({p[0], r[0]});
+    });
+    const auto first = [&](Point p) { return as_index(part({p[0], row(p)})); };
     const Tensor place = place_of("sample.place", DType::i32, length_,
-                                  [&](Point p, Point r) { return at(p[0], first(p), r[0]); });
-    return b_.compute("sample", DType::i64, {batch(), ir::index(1)}, [&](Point p) {
+                                  [&](Point p, Point r) { return at(p, first(p), r[0]); });
+    return b_.compute("sample", DType::i64, {batch(), rows_}, [&](Point p) {
       const Expr word = first(p) * length_ + as_index(place.at(p));
       return ir::cast(DType::i64, ir::min(word, ir::index(words_ - 1)));
     });
@@ -271,7 +286,7 @@ class Sampler {
                           {ir::select(wins, other, top), ir::select(wins, other_at, at)},
                           {lowest, ir::index(0x7fffffff)}};
     return b_.reduce(
-        name, larger, dtype, {batch(), ir::index(1)}, {ir::index(length)},
+        name, larger, dtype, {batch(), rows_}, {ir::index(length)},
         [&](Point p, Point r) { return std::vector<Expr>{value(p, r), r[0]}; },
         [&](Point, std::span<const Var> found) {
           return ir::cast(dtype, ir::min(Expr(found[1]), ir::index(length - 1)));
@@ -282,6 +297,7 @@ class Sampler {
   const Tensor& counts_;
   int64_t words_ = 0, parts_ = 0, length_ = 0;  // of a part: as many words
   Expr sampled_, filtered_, position_;
+  Expr rows_ = ir::index(1);  // that choose
   Tensor last_, present_, chances_;
 };
 
@@ -289,55 +305,64 @@ class Sampler {
 
 std::vector<OpDef> sample_token_family() {
   const auto optional = InputDef::optional;
-  return {{.name = "SampleToken",
-           .doc = "Chooses the next token by the logits of the last one, which it gives, too.",
-           .domain = "ai.gossamer",
-           .since = 1,
-           .inputs = {{"logits", any_float},
-                      {"ids", only(DType::i64) | only(DType::i32)},
-                      {"counts", only(DType::i32)},
-                      {"past", any_float, optional},
-                      {"temperature", only(DType::f32)},
-                      {"seed", only(DType::i32)},
-                      {"filters", only(DType::f32)},
-                      {"penalties", only(DType::f32)},
-                      {"mask", only(DType::i32), optional}},
-           .outputs = {"next", "present_counts", "last_logits"},
-           .define = [](Builder& b) { return Sampler(b).define(); },
-           .cases = [] -> Cases {
-             const TensorData ids = int64s({2, 3}, {1, 5, 5, 0, 2, 36});
-             const TensorData none = int32s({2, 4}, {0, 0, 0, 0, 0, 0, 0, 0}),
-                              seed = int32s({2}, {7, 11});
-             const TensorData free = floats({0, 3}, {}), plain = floats({3}, {1, 0, 0});
-             const TensorData greedy = floats({0}, {}), warm = floats({1}, {0.8f});
-             const auto with = [&](const TensorData& counts, const TensorData& temperature,
-                                   const TensorData& filters, const TensorData& penalties,
-                                   const TensorData& mask = {}) {
-               return std::vector<TensorData>{{},   ids,     counts,    {},  temperature,
-                                              seed, filters, penalties, mask};
-             };
-             const std::vector<std::vector<int64_t>> shapes = {{2, 3, 37}, {}, {}, {-1}};
-             const auto one = [&](std::string name, std::vector<TensorData> inputs) {
-               return Case{.name = std::move(name), .shapes = shapes, .inputs = std::move(inputs)};
-             };
-             std::vector<int32_t> seen(74);
-             for (size_t at = 0; at < seen.size(); at += 3) seen[at] = static_cast<int32_t>(at % 5);
-             const TensorData counts = int32s({2, 37}, seen);
-             const TensorData mask = int32s({2, 2}, {-0x5a5a5a5b, 0x15, 0x00ff8100, 0});
-             const TensorData punished = floats({3}, {1.3f, 0.5f, 0.25f});
-             return {one("greedy", with(none, greedy, free, plain)),
-                     one("greedy with penalties", with(counts, greedy, free, punished)),
-                     one("by temperature", with(none, warm, free, plain)),
-                     one("top k", with(none, warm, floats({1, 3}, {3, 2, -100}), plain)),
-                     one("top p", with(none, warm, floats({1, 3}, {1e9f, 0.6f, -100}), plain)),
-                     one("all", with(counts, warm, floats({1, 3}, {9, 0.9f, -3}), punished)),
-                     one("greedy with a mask", with(none, greedy, free, plain, mask)),
-                     one("by temperature with a mask", with(none, warm, free, plain, mask)),
-                     one("all with a mask",
-                         with(counts, warm, floats({1, 3}, {9, 0.9f, -3}), punished, mask)),
-                     one("one token",
-                         with(none, warm, free, plain, int32s({2, 2}, {1 << 30, 0, 0, 1 << 4})))};
-           }}};
+  return {
+      {.name = "SampleToken",
+       .doc =
+           "Chooses the next token by the logits of the last one, which it gives, too. `rows` with "
+           "several elements: as many of the last ones, each by itself, of greedy choice.",
+       .domain = "ai.gossamer",
+       .since = 1,
+       .inputs = {{"logits", any_float},
+                  {"ids", only(DType::i64) | only(DType::i32)},
+                  {"counts", only(DType::i32)},
+                  {"past", any_float, optional},
+                  {"temperature", only(DType::f32)},
+                  {"seed", only(DType::i32)},
+                  {"filters", only(DType::f32)},
+                  {"penalties", only(DType::f32)},
+                  {"mask", only(DType::i32), optional},
+                  {"rows", only(DType::i32), optional}},
+       .outputs = {"next", "present_counts", "last_logits"},
+       .define = [](Builder& b) { return Sampler(b).define(); },
+       .cases = [] -> Cases {
+         const TensorData ids = int64s({2, 3}, {1, 5, 5, 0, 2, 36});
+         const TensorData none = int32s({2, 4}, {0, 0, 0, 0, 0, 0, 0, 0}),
+                          seed = int32s({2}, {7, 11});
+         const TensorData free = floats({0, 3}, {}), plain = floats({3}, {1, 0, 0});
+         const TensorData greedy = floats({0}, {}), warm = floats({1}, {0.8f});
+         const auto with = [&](const TensorData& counts, const TensorData& temperature,
+                               const TensorData& filters, const TensorData& penalties,
+                               const TensorData& mask = {}, const TensorData& rows = {}) {
+           return std::vector<TensorData>{{},   ids,     counts,    {},   temperature,
+                                          seed, filters, penalties, mask, rows};
+         };
+         const std::vector<std::vector<int64_t>> shapes = {{2, 3, 37}, {}, {}, {-1}};
+         const auto one = [&](std::string name, std::vector<TensorData> inputs) {
+           return Case{.name = std::move(name), .shapes = shapes, .inputs = std::move(inputs)};
+         };
+         std::vector<int32_t> seen(74);
+         for (size_t at = 0; at < seen.size(); at += 3) seen[at] = static_cast<int32_t>(at % 5);
+         const TensorData counts = int32s({2, 37}, seen);
+         const TensorData mask = int32s({2, 2}, {-0x5a5a5a5b, 0x15, 0x00ff8100, 0});
+         const TensorData punished = floats({3}, {1.3f, 0.5f, 0.25f});
+         return {
+             one("greedy", with(none, greedy, free, plain)),
+             one("greedy with penalties", with(counts, greedy, free, punished)),
+             one("by temperature", with(none, warm, free, plain)),
+             one("top k", with(none, warm, floats({1, 3}, {3, 2, -100}), plain)),
+             one("top p", with(none, warm, floats({1, 3}, {1e9f, 0.6f, -100}), plain)),
+             one("all", with(counts, warm, floats({1, 3}, {9, 0.9f, -3}), punished)),
+             one("greedy with a mask", with(none, greedy, free, plain, mask)),
+             one("by temperature with a mask", with(none, warm, free, plain, mask)),
+             one("all with a mask",
+                 with(counts, warm, floats({1, 3}, {9, 0.9f, -3}), punished, mask)),
+             one("greedy, two rows", with(none, greedy, free, plain, {}, int32s({2}, {0, 0}))),
+             one("greedy, one row of several",
+                 with(counts, greedy, free, punished, mask, int32s({1}, {0}))),
+             one("by temperature after rows", with(none, warm, free, plain, {}, int32s({1}, {0}))),
+             one("one token",
+                 with(none, warm, free, plain, int32s({2, 2}, {1 << 30, 0, 0, 1 << 4})))};
+       }}};
 }
 
 }  // namespace gossamer::ops

@@ -30,6 +30,7 @@ export interface NativeOptions {
   readonly f16?: boolean;
   readonly state?: boolean;
   readonly generate?: boolean;
+  readonly speculate?: boolean;
   /** False: every stage is a kernel of its own. */
   readonly fuse?: boolean;
   /** What kernels make are outputs, too. */
