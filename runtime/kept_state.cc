@@ -64,6 +64,18 @@ std::vector<std::byte> with_room(const TensorView& tensor, int axis, int64_t roo
   return all;
 }
 
+std::vector<std::byte> first_rows(const TensorView& tensor, int axis, int64_t rows) {
+  const auto size = static_cast<size_t>(ir::byte_size(tensor.dtype));
+  const auto [count, elements] = pieces_of(tensor.shape, axis, rows);
+  const size_t apart =
+      pieces_of(tensor.shape, axis, tensor.shape[static_cast<size_t>(axis)]).elements * size;
+  std::vector<std::byte> first(count * elements * size);
+  for (size_t at = 0; at < count; ++at)
+    std::ranges::copy(tensor.bytes.subspan(at * apart, elements * size),
+                      first.begin() + static_cast<std::ptrdiff_t>(at * elements * size));
+  return first;
+}
+
 const Kept* KeptState::of_input(size_t input) const {
   const auto found = std::ranges::find(all, input, &Kept::input);
   return found == all.end() ? nullptr : &*found;
@@ -278,6 +290,7 @@ Result<> Model::write_state(const std::string& name, const TensorView& value) {
   const std::lock_guard lock(state_->turn);
   GS_ASSIGN(const size_t at, state_->kept.find(name));
   GS_TRY(check_feed(state_->kept.ports[at], value, cat("state \"", name, "\"")));
+  state_->let_go_text();
   Kept& state = state_->kept.all[at];
   state.shape.emplace(value.shape.begin(), value.shape.end());
   state.host = {value.dtype, *state.shape, {value.bytes.begin(), value.bytes.end()}};
@@ -288,6 +301,7 @@ Result<> Model::write_state(const std::string& name, const TensorView& value) {
 
 void Model::reset_state() {
   const std::lock_guard lock(state_->turn);
+  state_->let_go_text();
   for (Kept& state : state_->kept.all) {
     state.shape = std::nullopt;
     state.host = {};
@@ -298,11 +312,73 @@ void Model::reset_state() {
 
 void Model::shorten_state(int64_t rows) {
   const std::lock_guard lock(state_->turn);
-  for (Kept& state : state_->kept.all)
-    if (state.room > 0 && state.shape) {
-      int64_t& has = (*state.shape)[static_cast<size_t>(state.axis)];
-      has = std::min(has, rows);
+  state_->let_go_text();
+  for (Kept& state : state_->kept.all) {
+    if (state.dim < 0 || !state.shape) continue;
+    int64_t& has = (*state.shape)[static_cast<size_t>(state.axis)];
+    if (has <= rows) continue;
+    if (state.room == 0) {
+      state.host.bytes = first_rows(view_of(state.host), state.axis, rows);
+      state.host.shape[static_cast<size_t>(state.axis)] = rows;
     }
+    has = rows;
+  }
+}
+
+Result<> Model::State::copy_text() {
+  std::map<std::string, HostTensor> states;
+  for (size_t at = 0; at < kept.all.size(); ++at) {
+    GS_ASSIGN(std::optional<HostTensor> value, read_state(kept.all[at]));
+    if (value) states.emplace(kept.ports[at].name, *std::move(value));
+  }
+  const std::lock_guard lock(text->mutex);
+  text->states = std::move(states);
+  return {};
+}
+
+void Model::State::let_go_text() {
+  if (!text) return;
+  // Nothing else refers to it: it goes.
+  if (text.use_count() > 1) {
+    const auto attached = device->attach();
+    const auto copied = copy_text();
+    const std::lock_guard lock(text->mutex);
+    text->lost = !copied;
+    text->holder = nullptr;
+  }
+  text = nullptr;
+}
+
+void Model::hold_text(std::shared_ptr<KeptText> text) {
+  const std::lock_guard lock(state_->turn);
+  text->holder = this;
+  state_->text = std::move(text);
+}
+
+bool Model::resume_text(const std::shared_ptr<KeptText>& text, bool copy) {
+  const std::lock_guard lock(state_->turn);
+  if (state_->text != text) return false;
+  if (copy) {
+    state_->let_go_text();
+  } else {
+    text->holder = nullptr;
+    state_->text = nullptr;
+  }
+  return true;
+}
+
+Result<> Model::fetch_text(KeptText& text) {
+  const Model* holder = nullptr;
+  {
+    const std::lock_guard lock(text.mutex);
+    if (text.lost)
+      return fail("the state of the text is gone with its device", "generate it again");
+    holder = text.holder;
+  }
+  if (!holder) return {};
+  const std::lock_guard lock(holder->state_->turn);
+  const auto attached = holder->state_->device->attach();
+  return holder->state_->copy_text();
 }
 
 std::vector<std::string> Model::fixed_state() const {

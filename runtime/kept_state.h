@@ -30,6 +30,9 @@ struct Kept {
 // The same elements where the rows of an axis have room for more.
 std::vector<std::byte> with_room(const TensorView& tensor, int axis, int64_t room);
 
+// The elements of the first rows of an axis.
+std::vector<std::byte> first_rows(const TensorView& tensor, int axis, int64_t rows);
+
 // Of a tensor that a user gives. Errors: another type or shape; another number of bytes.
 Result<> check_kind(const Port& port, const TensorView& feed, const std::string& where);
 Result<> check_feed(const Port& port, const TensorView& feed, const std::string& where);

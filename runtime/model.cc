@@ -97,7 +97,10 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& o
 }
 
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Model::~Model() = default;
+Model::~Model() {
+  const std::lock_guard lock(state_->turn);
+  state_->let_go_text();
+}
 const std::string& Model::name() const { return state_->module().name; }
 const std::vector<Port>& Model::inputs() const { return state_->signature.inputs; }
 const std::vector<Port>& Model::outputs() const { return state_->signature.outputs; }

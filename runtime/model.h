@@ -20,6 +20,7 @@ namespace gossamer::runtime {
 class BufferPool;
 struct DeviceFeed;
 struct DeviceResults;
+struct KeptText;
 
 struct Port {
   std::string name;
@@ -120,6 +121,14 @@ class Model {
   void reset_state();  // back to the beginning, all of it
   // Keeps the first `rows` rows of the states that grow in place.
   void shorten_state(int64_t rows);
+  // Text whose state the model has (runtime/generate/cache.h). The model copies it to the host
+  // before it changes its state, if anything else refers to the text.
+  void hold_text(std::shared_ptr<KeptText> text);
+  // Whether the model has that state; from here on, its caller may change it. `copy`: others need
+  // it, too.
+  bool resume_text(const std::shared_ptr<KeptText>& text, bool copy);
+  // Copies it to the host where only a model has it. Errors: the device is lost.
+  static Result<> fetch_text(KeptText& text);
   // States that do not grow in place, which cannot be shortened.
   std::vector<std::string> fixed_state() const;
   // Rows that there is memory for before more has to be made; 0 for one that is no rows.

@@ -166,6 +166,7 @@ Result<std::vector<DeviceTensor>> Model::State::leave_outputs(
 Result<DeviceResults> Model::State::run_on_device(std::span<const DeviceFeed> given,
                                                   const std::shared_ptr<BufferPool>& pool,
                                                   bool keep_feeds) {
+  let_go_text();
   const size_t wanted = inputs.size() - kept.all.size();
   if (signature.inputs.size() != wanted ||
       signature.outputs.size() + kept.all.size() != outputs.size())

@@ -380,6 +380,7 @@ Result<> Model::State::read_outputs(const Sized& sizes, std::vector<HostTensor>&
 }
 
 Result<> Model::State::run(std::span<const TensorView> given, std::vector<HostTensor>& results) {
+  let_go_text();
   const size_t wanted = inputs.size() - kept.all.size();
   if (given.size() != wanted)
     return fail(cat("the model has ", wanted, " inputs, ", given.size(), " are given"));

@@ -9,6 +9,7 @@
 
 #include "runtime/device_tensor.h"
 #include "runtime/kept_state.h"
+#include "runtime/kept_text.h"
 #include "runtime/mapped_file.h"
 #include "runtime/model.h"
 #include "runtime/package_folder.h"
@@ -37,7 +38,8 @@ struct Model::State {
   std::map<std::string, HostTensor, std::less<>>
       defaults;  // by the inputs' names                // as users see them, without state
   KeptState kept;
-  bool keeps = true;  // what runs make of the state
+  bool keeps = true;               // what runs make of the state
+  std::shared_ptr<KeptText> text;  // whose state it is, if any
   std::map<std::vector<int64_t>, Sized> sized;
   double load_ms = 0, last_run_ms = 0;
   // Of the last run, one a launch: the latest range, how often.
@@ -156,6 +158,10 @@ struct Model::State {
   Result<std::optional<HostTensor>> read_state(Kept& state);
   // To the host, where a run on the device left it there.
   Result<> fetch_state(Kept& state);
+  // Copies the state to `text`.
+  Result<> copy_text();
+  // The state is about to change.
+  void let_go_text();
   // What a run leaves, one a state; of rows that lie in place the shape alone.
   void take_state(std::vector<HostTensor> left);
 

@@ -8,6 +8,8 @@
 
 namespace gossamer {
 
+class GenerationCache;
+
 // Filters apply in the order of their fields. Times and sizes are in tokens.
 struct GenerateOptions {
   static constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
@@ -26,6 +28,15 @@ struct GenerateOptions {
   std::optional<int> ahead = std::nullopt;
   int64_t prompt_chunk = 1024;  // a longer prompt is fed in runs of this many tokens
   int top_logprobs = 0;         // how many of the likeliest tokens to give with each token
+  // Guesses up to so many tokens by what followed the same tokens before in the prompt and the
+  // text, and checks them in one run: faster where text repeats. The text stays that of greedy
+  // choice. For packages that were compiled with `speculate`. No effect on draws, penalties and
+  // log-probabilities, and on models whose state cannot be set back.
+  int prompt_lookup_num_tokens = 0;
+  // Goes on from the state of an earlier text: what the prompt shares with the cache's tokens is
+  // not computed again. At the end, the cache has the state of this prompt and its text. `feeds`
+  // must be the same as before.
+  const GenerationCache* cache = nullptr;
 };
 
 struct LogProbability {

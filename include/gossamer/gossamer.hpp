@@ -184,6 +184,36 @@ class GOSSAMER_API ModelState {
   State* state_ = nullptr;
 };
 
+// What a language model keeps of a text (GenerateOptions::cache). It starts empty; a generation
+// that ends leaves the state of its prompt and its text here. The model that made the state has it
+// in its own memory until its state changes, and then copies it to the host. One generation at a
+// time goes on from a cache; calls of one cache from several threads are the caller's to order.
+class GOSSAMER_API GenerationCache {
+ public:
+  GenerationCache();
+  GenerationCache(GenerationCache&&) noexcept;
+  GenerationCache& operator=(GenerationCache&&) noexcept;
+  ~GenerationCache();
+  // The tokens whose state it has.
+  std::vector<int64_t> tokens() const;
+  // How many tokens of the latest prompt were not computed again.
+  int64_t reused() const;
+  // A cache of the same tokens, which goes its own way. Errors: a generation is under way.
+  std::expected<GenerationCache, Error> fork() const;
+  // A file in the safetensors format: `tokens`, and each state by the name of its input. Every run
+  // time can load it for the same model, whatever the target. Errors: a generation is under way, a
+  // device that is lost.
+  std::expected<std::vector<std::byte>, Error> save() const;
+  // Errors: other bytes. Whether they are of the model shows when they are used.
+  static std::expected<GenerationCache, Error> load(std::span<const std::byte> bytes);
+
+ private:
+  struct State;
+  explicit GenerationCache(std::unique_ptr<State> state);
+  friend class Model;
+  std::unique_ptr<State> state_;
+};
+
 // The tokens that follow a prompt: what Model::generate gives. The model must stay until it is
 // destroyed. Destroying it ends the text: Model::state() is then that of the prompt and the tokens
 // that were given, but for the last one where no run was fed with it.
@@ -256,7 +286,8 @@ class GOSSAMER_API Model {
   // `generate` (CompileOptions) and loaded with its state by name; the state begins empty. `feeds`:
   // inputs that it does not know, which are other than tokens, mask and positions. Errors: a
   // package that does not choose tokens, an empty prompt, a token outside of the vocabulary, an
-  // option out of its range, another generation of this model that has not ended.
+  // option out of its range, another generation of this model or of its cache that has not ended, a
+  // cache of another model.
   std::expected<Generation, Error> generate(std::span<const int64_t> prompt,
                                             const GenerateOptions& options = {},
                                             const std::map<std::string, Tensor>& feeds = {});

@@ -57,6 +57,54 @@ class Generation:
         return self._native.top
 
 
+class GenerationCache:
+    """What a language model keeps of a text: Model.generate() with the same cache goes on from it, and computes only the tokens of its prompt
+    that differ from those of the cache.
+
+    It starts empty. A generation that ends leaves the state of its prompt and its text here. The model that made the state has it in its own
+    memory until its state changes, and then copies it to the host. One generation at a time goes on from a cache.
+    """
+
+    def __init__(self) -> None:
+        self._native = _core.GenerationCache()
+
+    @classmethod
+    def _of(cls, native: _core.GenerationCache) -> GenerationCache:
+        made = cls()
+        made._native = native
+        return made
+
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens whose state it has."""
+        return self._native.tokens
+
+    @property
+    def reused(self) -> int:
+        """How many tokens of the latest prompt were not computed again."""
+        return self._native.reused
+
+    def fork(self) -> GenerationCache:
+        """A cache of the same tokens, which goes its own way. Raises Error while a generation goes on with this one."""
+        return self._of(self._native.fork())
+
+    def save(self) -> bytes:
+        """A file in the safetensors format: `tokens`, and each state by the name of its input. Every run time can load it for the same model,
+        whatever the target. Raises Error while a generation goes on with this cache, and for a device that is lost."""
+        return self._native.save()
+
+    @classmethod
+    def load(cls, data: bytes) -> GenerationCache:
+        """What save() gave. Raises Error for other bytes; whether they are of the model shows when they are used."""
+        return cls._of(_core.GenerationCache.load(bytes(data)))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __repr__(self) -> str:
+        return f"<gossamer.GenerationCache of {len(self)} tokens>"
+
+
 def options_of(given: dict[str, Any]) -> _core.GenerateOptions:
     """None stands for what is not given. Raises Error for a value of another type."""
     options = _core.GenerateOptions()

@@ -15,7 +15,7 @@ import numpy as np
 from . import _core
 from .element_types import dtype_of, packed, spelled
 from .error import Error
-from .generate import Generation, options_of, prompt_of
+from .generate import Generation, GenerationCache, options_of, prompt_of
 from .libraries import name_libraries
 from .state import State, StatePairs
 
@@ -149,6 +149,8 @@ class Model:
         ahead: int | None = None,
         prompt_chunk: int = 1024,
         top_logprobs: int = 0,
+        prompt_lookup_num_tokens: int = 0,
+        cache: GenerationCache | None = None,
         feeds: Mapping[str, Any] | None = None,
     ) -> Generation:
         """The tokens that follow a prompt, as an iterator of int. Tokens are chosen on the device.
@@ -159,15 +161,17 @@ class Model:
         order. repetition_penalty: for tokens of the prompt and of the text; presence_penalty, frequency_penalty: for tokens of the text,
         once, and for each time. seed: one seed gives one text on a target; None: another one in each call. ahead: runs that a GPU is sent
         before the first of them is read; None: by how long a run takes. prompt_chunk: a longer prompt is fed in runs of this many tokens,
-        which bounds the memory that it takes. top_logprobs: how many of the likeliest tokens Generation.top has. feeds: values of inputs
+        which bounds the memory that it takes. top_logprobs: how many of the likeliest tokens Generation.top has. prompt_lookup_num_tokens: guesses up to so many
+        tokens by what followed the same tokens before and checks them in one run, which is faster where text repeats, for greedy text of packages
+        compiled with speculate=True. cache: goes on from the state of an earlier text; what the prompt shares with the cache's tokens is not computed again. feeds: values of inputs
         other than tokens, mask, positions and state, the same in each run.
         Raises Error for a package that does not choose tokens, an empty prompt, a token outside of the vocabulary, an option out of its
-        range, and while another generation of this model has not ended.
+        range, a cache of another model, and while another generation of this model or of its cache has not ended.
         """
-        given = {name: value for name, value in locals().items() if name not in ("self", "prompt", "feeds")}
+        given = {name: value for name, value in locals().items() if name not in ("self", "prompt", "cache", "feeds")}
         types = dict(zip((port.name for port in self._inputs), self._types, strict=True))
         tensors = {name: self._feed(value, types.get(name, "f32"), f'input "{name}"') for name, value in (feeds or {}).items()}
-        return Generation(self._loaded.generate(prompt_of(prompt), options_of(given), tensors))
+        return Generation(self._loaded.generate(prompt_of(prompt), options_of(given), tensors, cache._native if cache is not None else None))
 
     def profile(self, feeds: Mapping[str, Any] | Any, runs: int = 10) -> _core.Profile:
         """Where the time of a run goes: print it for a table; .trace() for ui.perfetto.dev. Raises Error as run()."""

@@ -39,7 +39,8 @@ const char* Generation::how() const {
 
 std::unique_ptr<Generation> make_generation(runtime::Model& model,
                                             const std::vector<int64_t>& prompt,
-                                            const GenerateOptions& options, const nb::dict& feeds) {
+                                            const GenerateOptions& options, const nb::dict& feeds,
+                                            const runtime::TextCache* cache) {
   std::map<std::string, runtime::HostTensor> given;
   for (auto [name, value] : feeds) {
     const Given tensor(value);
@@ -48,7 +49,7 @@ std::unique_ptr<Generation> make_generation(runtime::Model& model,
   }
   auto made = [&] {
     const nb::gil_scoped_release release;
-    return runtime::Generator::begin(model, prompt, options, std::move(given));
+    return runtime::Generator::begin(model, prompt, options, std::move(given), cache);
   }();
   return std::make_unique<Generation>(value_of(std::move(made)));
 }
@@ -68,7 +69,30 @@ void define_generate(nb::module_& m) {
       .def_rw("seed", &GenerateOptions::seed)
       .def_rw("ahead", &GenerateOptions::ahead)
       .def_rw("prompt_chunk", &GenerateOptions::prompt_chunk)
-      .def_rw("top_logprobs", &GenerateOptions::top_logprobs);
+      .def_rw("top_logprobs", &GenerateOptions::top_logprobs)
+      .def_rw("prompt_lookup_num_tokens", &GenerateOptions::prompt_lookup_num_tokens);
+  using runtime::TextCache;
+  nb::class_<TextCache>(m, "GenerationCache")
+      .def(nb::init<>())
+      .def_prop_ro("tokens", &TextCache::tokens)
+      .def_prop_ro("reused", &TextCache::reused)
+      .def("fork", [](const TextCache& from) { return value_of(from.fork()); })
+      .def("save",
+           [](const TextCache& from) {
+             Result<std::vector<std::byte>> file = [&] {
+               const nb::gil_scoped_release release;
+               return from.save();
+             }();
+             const std::vector<std::byte> bytes = value_of(std::move(file));
+             return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+           })
+      .def_static(
+          "load",
+          [](const nb::bytes& file) {
+            const std::span bytes(static_cast<const std::byte*>(file.data()), file.size());
+            return value_of(TextCache::load(bytes));
+          },
+          nb::arg("file"));
   nb::class_<Generation>(m, "Generation")
       .def("next", &Generation::next)
       .def("close", &Generation::close)

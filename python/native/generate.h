@@ -30,7 +30,8 @@ class Generation {
 std::unique_ptr<Generation> make_generation(runtime::Model& model,
                                             const std::vector<int64_t>& prompt,
                                             const GenerateOptions& options,
-                                            const nanobind::dict& feeds);
+                                            const nanobind::dict& feeds,
+                                            const runtime::TextCache* cache);
 
 void define_generate(nanobind::module_& m);
 

@@ -109,8 +109,9 @@ class Loaded {
 
   // By name: (element type, shape, bytes).
   std::unique_ptr<Generation> generate(const std::vector<int64_t>& prompt,
-                                       const GenerateOptions& options, const nb::dict& feeds) {
-    return make_generation(*model_, prompt, options, feeds);
+                                       const GenerateOptions& options, const nb::dict& feeds,
+                                       const runtime::TextCache* cache) {
+    return make_generation(*model_, prompt, options, feeds, cache);
   }
 
   std::string name() const { return model_->name(); }
@@ -252,7 +253,7 @@ NB_MODULE(_core, m) {
       .def("default_of", &Loaded::default_of, "input"_a)
       .def("run", &Loaded::run, "feeds"_a)
       .def("generate", &Loaded::generate, "prompt"_a, "options"_a, "feeds"_a,
-           nb::keep_alive<0, 1>())
+           "cache"_a = nb::none(), nb::keep_alive<0, 1>())
       .def("profile", &Loaded::profile, "feeds"_a, "runs"_a)
       .def("report", &Loaded::report);
 }

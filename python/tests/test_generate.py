@@ -1,5 +1,7 @@
 """Text from language models: the tokens that runs whose logits are read give, draws by their distribution, ends and errors."""
 
+import json
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -173,6 +175,43 @@ def test_log_probabilities(model):
         assert [id for id, _ in generation.top] == list(order)
         np.testing.assert_allclose([value for _, value in generation.top], logprobs[order], rtol=1e-4)
         assert generation.logprob == pytest.approx(logprobs[token], rel=1e-4)
+
+
+def test_caches_go_on(model):
+    first = list(model.generate(PROMPT, max_tokens=6))
+    longer = [*PROMPT, *first, 9]
+    wanted = list(model.generate(longer, max_tokens=6))
+    cache = gossamer.GenerationCache()
+    assert len(cache) == 0
+    assert list(model.generate(PROMPT, max_tokens=6, cache=cache)) == first
+    assert (cache.tokens, cache.reused) == ([*PROMPT, *first[:-1]], 0)
+    fork = cache.fork()
+    saved = cache.save()
+    for each in (cache, fork, gossamer.GenerationCache.load(saved)):
+        assert list(model.generate(longer, max_tokens=6, cache=each)) == wanted
+        assert (len(each), each.reused) == (len(longer) + 5, len(PROMPT) + 5)
+    with model.generate(longer, cache=cache) as begun:
+        next(begun)
+        with pytest.raises(gossamer.Error, match="a generation goes on with this cache"):
+            cache.fork()
+    assert list(model.generate(longer, max_tokens=6, cache=cache)) == wanted
+    for wrong in (b"", b"x" * 40, saved[:-8]):
+        with pytest.raises(gossamer.Error, match="the saved cache"):
+            gossamer.GenerationCache.load(wrong)
+    with pytest.raises(gossamer.Error, match="another model"):
+        loaded().generate(longer, cache=gossamer.GenerationCache.load(saved.replace(b"past.value", b"past.other")))
+
+
+def test_saved_caches_are_safetensors(model):
+    cache = gossamer.GenerationCache()
+    list(model.generate(PROMPT, max_tokens=3, cache=cache))
+    length = int.from_bytes(cache.save()[:8], "little")
+    header = json.loads(cache.save()[8 : 8 + length])
+    assert {name: each["shape"] for name, each in header.items() if not name.startswith("gossamer.padding")} == {
+        "tokens": [5],
+        "past.key": [1, 1, 5, 8],
+        "past.value": [1, 1, 5, 8],
+    }
 
 
 @pytest.mark.parametrize(

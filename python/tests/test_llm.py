@@ -56,9 +56,19 @@ def test_answers_are_the_tokens_of_generate(llm):
     answer = llm.chat(MESSAGES, max_tokens=30, temperature=1, top_k=0, seed=3)
     pieces = list(answer)
     assert "".join(pieces) == answer.text == llm.decode(ids) and len(pieces) > 4
-    assert answer.usage == gossamer.llm.Usage(len(prompt), len(ids))
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (len(prompt), len(ids))
     assert answer.finish_reason == ("length" if len(ids) == 30 else "stop")
     assert llm.complete(prompt, max_tokens=30, temperature=1, top_k=0, seed=3).text == answer.text
+
+
+def test_the_next_turn_computes_what_is_new(folder, llm):
+    first = llm.chat(MESSAGES, max_tokens=8, temperature=0)
+    turn = [*MESSAGES, {"role": "assistant", "content": first.text}, {"role": "user", "content": "more"}]
+    wanted = gossamer.llm.load(folder, threads=1).chat(turn, max_tokens=8, temperature=0)
+    assert wanted.text is not None and wanted.usage.cached_tokens == 0
+    second = llm.chat(turn, max_tokens=8, temperature=0)
+    assert second.text == wanted.text
+    assert first.usage.prompt_tokens <= second.usage.cached_tokens < second.usage.prompt_tokens
 
 
 def test_stop_strings(llm):

@@ -168,6 +168,36 @@ std::expected<Profile, Error> Model::profile(const std::map<std::string, Tensor>
   return *std::move(profile);
 }
 
+struct GenerationCache::State {
+  runtime::TextCache cache;
+};
+
+GenerationCache::GenerationCache() : GenerationCache(std::make_unique<State>()) {}
+GenerationCache::GenerationCache(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GenerationCache::GenerationCache(GenerationCache&&) noexcept = default;
+GenerationCache& GenerationCache::operator=(GenerationCache&&) noexcept = default;
+GenerationCache::~GenerationCache() = default;
+std::vector<int64_t> GenerationCache::tokens() const { return state_->cache.tokens(); }
+int64_t GenerationCache::reused() const { return state_->cache.reused(); }
+
+std::expected<GenerationCache, Error> GenerationCache::fork() const {
+  auto made = state_->cache.fork();
+  if (!made) return std::unexpected(error_of(made.error()));
+  return GenerationCache(std::make_unique<State>(*std::move(made)));
+}
+
+std::expected<std::vector<std::byte>, Error> GenerationCache::save() const {
+  auto file = state_->cache.save();
+  if (!file) return std::unexpected(error_of(file.error()));
+  return *std::move(file);
+}
+
+std::expected<GenerationCache, Error> GenerationCache::load(std::span<const std::byte> bytes) {
+  auto made = runtime::TextCache::load(bytes);
+  if (!made) return std::unexpected(error_of(made.error()));
+  return GenerationCache(std::make_unique<State>(*std::move(made)));
+}
+
 struct Generation::State {
   std::unique_ptr<runtime::Generator> generator;
 };
@@ -193,7 +223,8 @@ std::expected<Generation, Error> Model::generate(std::span<const int64_t> prompt
     if (!view) return std::unexpected(view.error());
     given[name] = {view->dtype, tensor.shape(), {view->bytes.begin(), view->bytes.end()}};
   }
-  auto made = runtime::Generator::begin(*state_->model, prompt, options, std::move(given));
+  const runtime::TextCache* const cache = options.cache ? &options.cache->state_->cache : nullptr;
+  auto made = runtime::Generator::begin(*state_->model, prompt, options, std::move(given), cache);
   if (!made) return std::unexpected(error_of(made.error()));
   return Generation(std::make_unique<Generation::State>(*std::move(made)));
 }

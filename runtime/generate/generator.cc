@@ -57,7 +57,8 @@ Generator::~Generator() { end(); }
 
 Result<std::unique_ptr<Generator>> Generator::begin(Model& model, std::span<const int64_t> prompt,
                                                     const GenerateOptions& options,
-                                                    std::map<std::string, HostTensor> feeds) {
+                                                    std::map<std::string, HostTensor> feeds,
+                                                    const TextCache* cache) {
   if (place_of(model.outputs(), "next_ids") == model.outputs().size())
     return wrong("the package does not choose tokens", "compile the model with generate and state");
   if (place_of(model.state(), token_counts) == model.state().size())
@@ -70,6 +71,7 @@ Result<std::unique_ptr<Generator>> Generator::begin(Model& model, std::span<cons
   // From here on it releases the model.
   std::unique_ptr<Generator> made(new Generator(model, {prompt.begin(), prompt.end()}, options));
   GS_TRY(made->prepare(std::move(feeds)));
+  GS_TRY(made->begin_state(cache));
   return made;
 }
 
@@ -84,18 +86,39 @@ Result<> Generator::prepare(std::map<std::string, HostTensor> feeds) {
       return wrong(cat("\"", name, "\" is not an input of its runs"));
   feeds_.merge(sampling_of(options_, words));
   for (const Port& port : model_.inputs()) {
-    if (port.name == ids_input || feeds_.contains(port.name) || counted(port, 0, 1)) continue;
+    if (port.name == ids_input || port.name == rows_input || feeds_.contains(port.name) ||
+        counted(port, 0, 1))
+      continue;
     const HostTensor* const value = model_.default_of(port.name);
     if (!value)
       return wrong(cat("it does not know the input \"", port.name, "\""),
                    "give its value in `feeds`");
     feeds_.emplace(port.name, *value);
   }
-  const std::vector<std::string> fixed = model_.fixed_state();
-  chains_ = model_.runs_ahead() &&
-            std::ranges::all_of(fixed, [](const auto& name) { return name == token_counts; });
-  model_.reset_state();
-  const HostTensor counts = counts_of(options_, prompt_, words);
+  if (options_.prompt_lookup_num_tokens > 0) {
+    if (place_of(model_.inputs(), rows_input) == model_.inputs().size())
+      return wrong("the package checks one token at a time",
+                   "compile the model with speculate, or leave out prompt_lookup_num_tokens");
+    if (options_.temperature == 0 && !penalises(options_) && options_.top_logprobs == 0 &&
+        can_shorten(model_)) {
+      lookup_.emplace(prompt_);
+      guessed_ = options_.prompt_lookup_num_tokens;
+    }
+  }
+  chains_ = !lookup_ && model_.runs_ahead() && can_shorten(model_);
+  return {};
+}
+
+Result<> Generator::begin_state(const TextCache* cache) {
+  if (cache) {
+    GS_ASSIGN(fed_, take_text(*cache->body(), model_, prompt_));
+    cache_ = cache->body();
+  } else {
+    model_.reset_state();
+  }
+  const int64_t words = model_.outputs()[logits_at_].shape.back();
+  const auto waiting = std::span(prompt_).subspan(static_cast<size_t>(fed_));
+  const HostTensor counts = counts_of(options_, prompt_, waiting, words);
   return model_.write_state(std::string(token_counts), view_of(counts));
 }
 
@@ -110,8 +133,10 @@ std::optional<HostTensor> Generator::counted(const Port& port, int64_t before,
   return std::nullopt;
 }
 
-Result<> Generator::run(int64_t before, int64_t count) {
+Result<> Generator::run(std::span<const int64_t> tokens, int64_t rows) {
+  const int64_t before = fed_;
   const auto length = static_cast<int64_t>(prompt_.size());
+  const auto count = static_cast<int64_t>(std::max<size_t>(1, tokens.size()));
   std::deque<HostTensor> made;  // until the call returns
   std::vector<DeviceFeed> feeds;
   for (const Port& port : model_.inputs()) {
@@ -123,30 +148,33 @@ Result<> Generator::run(int64_t before, int64_t count) {
       feeds.push_back({view_of(fixed->second)});
       continue;
     }
-    if (port.name == ids_input && before >= length) {
+    if (port.name == ids_input && tokens.empty()) {
       feeds.push_back({{}, &chosen_});
       continue;
     }
     if (port.name == ids_input) {
       HostTensor ids = integers(port, {1, count}, 0, 0);
-      const auto part = std::span(prompt_).subspan(static_cast<size_t>(before));
-      for (size_t at = 0; at < static_cast<size_t>(count); ++at) {
+      for (size_t at = 0; at < tokens.size(); ++at) {
         const auto size = static_cast<size_t>(ir::byte_size(port.dtype));
-        std::memcpy(ids.bytes.data() + at * size, &part[at], size);  // little-endian
+        std::memcpy(ids.bytes.data() + at * size, &tokens[at], size);  // little-endian
       }
       made.push_back(std::move(ids));
+    } else if (port.name == rows_input) {
+      made.push_back(integers(port, {rows}, 0, 0));
     } else {
       made.push_back(*counted(port, before, count));
     }
     feeds.push_back({view_of(made.back())});
   }
-  GS_ASSIGN(DeviceResults results, model_.run_on_device(feeds, pool_, before == 0));
+  GS_ASSIGN(DeviceResults results,
+            model_.run_on_device(feeds, pool_, std::exchange(first_, false)));
+  fed_ += count;
   for (size_t at = 0; at < results.feeds.size(); ++at)
     if (const std::string& name = model_.inputs()[at].name;
         results.feeds[at] && feeds_.contains(name))
       there_.emplace(name, std::move(*results.feeds[at]));
   chosen_ = results.outputs[id_at_];
-  if (before + count < length) return {};
+  if (fed_ < length) return {};
   sent_.push_back({chosen_, {}});
   if (options_.top_logprobs > 0) sent_.back().logits = std::move(results.outputs[logits_at_]);
   return {};
@@ -154,11 +182,11 @@ Result<> Generator::run(int64_t before, int64_t count) {
 
 Result<> Generator::send() {
   const auto length = static_cast<int64_t>(prompt_.size());
-  if (steps_ > 0) {
-    GS_TRY(run(length + steps_ - 1, 1));
+  if (steps_ > 0) GS_TRY(run({}));
+  while (fed_ < length) {
+    const int64_t count = std::min(options_.prompt_chunk, length - fed_);
+    GS_TRY(run(std::span(prompt_).subspan(static_cast<size_t>(fed_), static_cast<size_t>(count))));
   }
-  for (int64_t at = 0; steps_ == 0 && at < length; at += options_.prompt_chunk)
-    GS_TRY(run(at, std::min(options_.prompt_chunk, length - at)));
   ++steps_;
   return {};
 }
@@ -196,10 +224,49 @@ Result<> Generator::read() {
   return {};
 }
 
+Result<> Generator::check_guesses(std::vector<int64_t> tokens) {
+  const auto count = static_cast<int64_t>(tokens.size());
+  GS_TRY(run(tokens, count));
+  sent_.clear();
+  GS_ASSIGN(const HostTensor ids, chosen_.read());
+  std::vector<int64_t> chosen(tokens.size());
+  std::memcpy(chosen.data(), ids.bytes.data(), std::min(ids.bytes.size(), chosen.size() * 8));
+  int64_t right = 1;
+  while (right < count &&
+         tokens[static_cast<size_t>(right)] == chosen[static_cast<size_t>(right - 1)])
+    ++right;
+  for (int64_t at = 0; at < right; ++at) arrived_.push_back({chosen[static_cast<size_t>(at)]});
+  if (right < count) {
+    fed_ -= count - right;
+    model_.shorten_state(fed_);
+  }
+  ++steps_;
+  // Guesses that fail become shorter.
+  guessed_ =
+      right == count ? std::min<int64_t>(options_.prompt_lookup_num_tokens, 2 * right) : right;
+  return {};
+}
+
+Result<> Generator::guess() {
+  const auto taken = static_cast<int64_t>(text_.size());
+  const int64_t most = std::min(guessed_, options_.max_tokens - taken - 1);
+  std::vector<int64_t> tokens = lookup_->next(std::max<int64_t>(0, most));
+  tokens.insert(tokens.begin(), text_.back());
+  const bool alone = tokens.size() == 1;
+  const int64_t before = fed_;
+  auto checked = check_guesses(std::move(tokens));
+  // The context may have room for the token alone.
+  if (!checked && !alone && fed_ == before) checked = check_guesses({text_.back()});
+  return checked;
+}
+
 Result<std::optional<Token>> Generator::next() {
   if (!open_) return std::nullopt;
+  if (arrived_.empty() && lookup_ && !text_.empty() && !failed_ &&
+      static_cast<int64_t>(text_.size()) < options_.max_tokens)
+    if (auto checked = guess(); !checked) failed_ = checked.error();
   if (arrived_.empty()) {
-    send_up_to(1);
+    if (!lookup_ || text_.empty()) send_up_to(1);
     if (sent_.empty()) {
       const std::optional<Diagnostic> problem = failed_;
       end();
@@ -208,8 +275,14 @@ Result<std::optional<Token>> Generator::next() {
       return std::nullopt;
     }
     if (auto arrived = read(); !arrived) {
+      // After the tokens that arrived before it.
+      failed_ = arrived.error();
+      sent_.clear();
+    }
+    if (arrived_.empty()) {
+      const Diagnostic problem = *failed_;
       end();
-      return std::unexpected(arrived.error());
+      return std::unexpected(problem);
     }
   }
   Token token = std::move(arrived_.front());
@@ -219,7 +292,8 @@ Result<std::optional<Token>> Generator::next() {
     how_ = GenerationEnd::stop;
     return std::nullopt;
   }
-  ++taken_;
+  text_.push_back(token.id);
+  if (lookup_) lookup_->push(token.id);
   return token;
 }
 
@@ -228,13 +302,19 @@ void Generator::end() {
   sent_.clear();
   arrived_.clear();
   chosen_ = {};
-  if (steps_ > 0) {
-    model_.shorten_state(static_cast<int64_t>(prompt_.size()) + std::min(taken_, steps_ - 1));
+  std::vector<int64_t> all = prompt_;
+  all.insert(all.end(), text_.begin(), text_.end());
+  all.resize(std::min(all.size(), static_cast<size_t>(fed_)));
+  const auto rows = static_cast<int64_t>(all.size());
+  if (fed_ > 0) {
+    model_.shorten_state(rows);
     const HostTensor none{ir::DType::i32, {1, 0}, {}};
     // It cannot fail: the model has this state.
     [[maybe_unused]] const auto written =
         model_.write_state(std::string(token_counts), view_of(none));
   }
+  if (rows < fed_ && !can_shorten(model_)) all.clear();
+  if (cache_) leave_text(*cache_, model_, std::move(all));
   model_.release();
 }
 

@@ -11,6 +11,8 @@
 
 #include "gossamer/generate.hpp"
 #include "runtime/device_tensor.h"
+#include "runtime/generate/cache.h"
+#include "runtime/generate/lookup.h"
 #include "runtime/model.h"
 
 namespace gossamer::runtime {
@@ -18,12 +20,14 @@ namespace gossamer::runtime {
 class Generator {
  public:
   // Resets the model's state, and holds the model until it ends: the model must stay as long.
-  // `feeds`: inputs other than tokens, mask, positions and state, the same in each run. Errors: a
-  // package without the choice of tokens, a model without state, another generation under way, a
-  // prompt or an option that makes no sense, an input without a value.
+  // `feeds`: inputs other than tokens, mask, positions and state, the same in each run. `cache`:
+  // the state begins with what its tokens share with the prompt, and goes there at the end. Errors:
+  // a package without the choice of tokens, a model without state, another generation under way, a
+  // prompt or an option that makes no sense, an input without a value, a cache of another model.
   static Result<std::unique_ptr<Generator>> begin(Model& model, std::span<const int64_t> prompt,
                                                   const GenerateOptions& options,
-                                                  std::map<std::string, HostTensor> feeds = {});
+                                                  std::map<std::string, HostTensor> feeds = {},
+                                                  const TextCache* cache = nullptr);
   // As end().
   ~Generator();
   Generator(const Generator&) = delete;
@@ -40,11 +44,15 @@ class Generator {
   Generator(Model& model, std::vector<int64_t> prompt, const GenerateOptions& options);
 
   Result<> prepare(std::map<std::string, HostTensor> feeds);
+  Result<> begin_state(const TextCache* cache);
   // An input that counts tokens; nothing for any other name.
   std::optional<HostTensor> counted(const Port& port, int64_t before, int64_t count) const;
-  // Feeds the `count` tokens that follow the first `before`: a piece of the prompt, or the token of
-  // the last step.
-  Result<> run(int64_t before, int64_t count);
+  // Feeds these tokens, after those that were fed; without any, the token that the last run chose.
+  // The last `rows` choose.
+  Result<> run(std::span<const int64_t> tokens, int64_t rows = 1);
+  // Feeds the last token and guesses of the next ones, and takes those that are right.
+  Result<> guess();
+  Result<> check_guesses(std::vector<int64_t> tokens);
   Result<> send();
   void send_up_to(int64_t steps);
   Result<> read();
@@ -53,6 +61,7 @@ class Generator {
     DeviceTensor id, logits;
   };
   Model& model_;
+  std::shared_ptr<TextCache::Body> cache_;  // where the state goes; null: nowhere
   const std::vector<int64_t> prompt_;
   const GenerateOptions options_;
   const std::set<int64_t> stops_;
@@ -65,8 +74,12 @@ class Generator {
   std::deque<Step> sent_;
   std::deque<Token> arrived_;
   std::optional<Diagnostic> failed_;
-  int64_t steps_ = 0, taken_ = 0, ahead_ = 1;
-  bool open_ = true;
+  std::optional<Lookup> lookup_;  // where tokens are guessed
+  int64_t guessed_ = 0;           // at once, at most
+  std::vector<int64_t> text_;     // tokens that were given
+  int64_t fed_ = 0;               // tokens of which the state has a row
+  int64_t steps_ = 0, ahead_ = 1;
+  bool open_ = true, first_ = true;  // first_: no run was sent
   GenerationEnd how_ = GenerationEnd::none;
 };
 

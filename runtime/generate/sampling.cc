@@ -18,11 +18,6 @@ HostTensor floats(std::vector<int64_t> shape, const std::vector<float>& values) 
   return tensor_of<float>(ir::DType::f32, std::move(shape), values);
 }
 
-bool penalises(const GenerateOptions& options) {
-  return options.repetition_penalty != 1 || options.presence_penalty != 0 ||
-         options.frequency_penalty != 0;
-}
-
 uint64_t seed_of(const GenerateOptions& options) {
   if (options.seed) return *options.seed;
   std::random_device device;
@@ -30,6 +25,11 @@ uint64_t seed_of(const GenerateOptions& options) {
 }
 
 }  // namespace
+
+bool penalises(const GenerateOptions& options) {
+  return options.repetition_penalty != 1 || options.presence_penalty != 0 ||
+         options.frequency_penalty != 0;
+}
 
 Result<> check_options(const GenerateOptions& options) {
   const struct {
@@ -47,6 +47,7 @@ Result<> check_options(const GenerateOptions& options) {
       {"ahead", static_cast<double>(options.ahead.value_or(0)), 0, 1024},
       {"prompt_chunk", static_cast<double>(options.prompt_chunk), 1, no_limit},
       {"top_logprobs", static_cast<double>(options.top_logprobs), 0, no_limit},
+      {"prompt_lookup_num_tokens", static_cast<double>(options.prompt_lookup_num_tokens), 0, 1024},
   };
   for (const auto& [name, value, least, most] : ranges)
     if (!(value >= least && value <= most))
@@ -81,11 +82,11 @@ std::map<std::string, HostTensor> sampling_of(const GenerateOptions& options, in
 }
 
 HostTensor counts_of(const GenerateOptions& options, std::span<const int64_t> prompt,
-                     int64_t words) {
+                     std::span<const int64_t> fed, int64_t words) {
   std::vector<int32_t> counts;
   if (penalises(options)) {
     counts.resize(static_cast<size_t>(words));
-    for (const int64_t id : prompt) counts[static_cast<size_t>(id)] -= 2;
+    for (const int64_t id : fed) counts[static_cast<size_t>(id)] -= 2;
     for (const int64_t id : std::set(prompt.begin(), prompt.end()))
       counts[static_cast<size_t>(id)] += 1;
   }

@@ -14,6 +14,9 @@ namespace gossamer::runtime {
 // The state that counts tokens, for penalties.
 inline constexpr std::string_view token_counts = "past_token_counts";
 
+// The input that says how many of the latest tokens choose (packages compiled with `speculate`).
+inline constexpr std::string_view rows_input = "sampling.rows";
+
 // A tensor in host memory, of these elements.
 template <class T>
 HostTensor tensor_of(ir::DType dtype, std::vector<int64_t> shape, std::span<const T> elements) {
@@ -21,16 +24,20 @@ HostTensor tensor_of(ir::DType dtype, std::vector<int64_t> shape, std::span<cons
   return {dtype, std::move(shape), {bytes.begin(), bytes.end()}};
 }
 
+// Whether a penalty changes logits.
+bool penalises(const GenerateOptions& options);
+
 // Errors: an option out of its range.
 Result<> check_options(const GenerateOptions& options);
 
 // By input. `words`: the size of the vocabulary.
 std::map<std::string, HostTensor> sampling_of(const GenerateOptions& options, int64_t words);
 
-// What the counts begin with, where a penalty asks for them; otherwise without columns. The runs of
-// the prompt count its tokens as if they were generated (SampleToken), which this takes back.
+// What the counts begin with, where a penalty asks for them; otherwise without columns. Runs count
+// the tokens of the prompt that they are `fed` as if they were generated (SampleToken), which this
+// takes back.
 HostTensor counts_of(const GenerateOptions& options, std::span<const int64_t> prompt,
-                     int64_t words);
+                     std::span<const int64_t> fed, int64_t words);
 
 // The token's log-probability and the likeliest ones, by its logits [1, 1, vocabulary].
 Token with_logprobs(int64_t id, const HostTensor& logits, int top);

@@ -11,6 +11,7 @@
 #include "onnx/model_writer.h"
 #include "runtime/cpu/device.h"
 #include "runtime/generate/generator.h"
+#include "runtime/generate/lookup.h"
 #include "runtime/test_device.h"
 #include "runtime/test_folder.h"
 
@@ -81,20 +82,24 @@ const onnx::Message& model_file() {
   return made;
 }
 
-CompileOptions options_for(const std::string& target) {
+CompileOptions options_for(const std::string& target, bool speculate = false) {
   CompileOptions options;
   options.target = target;
   options.state = options.generate = true;
+  options.speculate = speculate;
   if (target == "webgpu" || target == "webgl") options.side = "cpu";
   return options;
 }
 
 // Compiled once for all tests.
-const std::expected<Package, Error>& package_for(const std::string& target) {
-  static std::map<std::string, std::expected<Package, Error>> made;
-  auto found = made.find(target);
-  if (found == made.end())
-    found = made.emplace(target, compile(onnx::bytes_of(model_file()), options_for(target))).first;
+const std::expected<Package, Error>& package_for(const std::string& target,
+                                                 bool speculate = false) {
+  static std::map<std::pair<std::string, bool>, std::expected<Package, Error>> made;
+  auto found = made.find({target, speculate});
+  if (found == made.end()) {
+    auto package = compile(onnx::bytes_of(model_file()), options_for(target, speculate));
+    found = made.emplace(std::pair(target, speculate), std::move(package)).first;
+  }
   return found->second;
 }
 
@@ -234,6 +239,159 @@ TEST_P(NativeGenerateTest, LogProbabilities) {
   }
 }
 
+TEST_P(NativeGenerateTest, GuessesLeaveTheText) {
+  EXPECT_NE(error_of({.prompt_lookup_num_tokens = 3}).find("compile the model with speculate"),
+            std::string::npos);
+  EXPECT_NE(error_of({.prompt_lookup_num_tokens = -1}).find("prompt_lookup_num_tokens is -1"),
+            std::string::npos);
+  const auto& package = package_for(GetParam(), true);
+  ASSERT_TRUE(package) << package.error().to_string();
+  auto guesser =
+      load(*package, {.threads = 1, .state = {.by_name = true, .rows = context}}).value();
+  for (const Ids& from : {prompt, Ids{5, 7, 13, 2, 5, 7, 13, 2, 5, 7}}) {
+    const Ids said = text_of(*model, {.max_tokens = 20}, from);
+    EXPECT_EQ(text_of(guesser, {.max_tokens = 20}, from), said);
+    for (const int guesses : {1, 3, 8}) {
+      EXPECT_EQ(text_of(guesser, {.max_tokens = 20, .prompt_lookup_num_tokens = guesses}, from),
+                said);
+      EXPECT_EQ(guesser.state().read("past.key").value()->shape()[2],
+                static_cast<int64_t>(from.size() + said.size()) - 1);
+      GenerationCache cache;
+      const GenerateOptions stop{
+          .stop_tokens = {said[9]}, .prompt_lookup_num_tokens = guesses, .cache = &cache};
+      const auto at = std::ranges::find(said, said[9]);
+      EXPECT_EQ(text_of(guesser, stop, from), Ids(said.begin(), at));
+      EXPECT_EQ(cache.tokens().size(), from.size() + static_cast<size_t>(at - said.begin()));
+    }
+    const GenerateOptions drawn{.max_tokens = 9, .temperature = 1, .seed = 3};
+    GenerateOptions both = drawn;
+    both.prompt_lookup_num_tokens = 4;
+    EXPECT_EQ(text_of(guesser, both, from), text_of(guesser, drawn, from));
+  }
+  auto generation = guesser.generate(prompt, {.prompt_lookup_num_tokens = 8}).value();
+  int64_t count = 0;
+  std::string problem;
+  for (const auto& token : generation) {
+    if (!token) problem = token.error().to_string();
+    count += token.has_value();
+  }
+  EXPECT_EQ(count, context - static_cast<int64_t>(prompt.size()) + 1);
+  EXPECT_NE(problem.find("40 positions"), std::string::npos) << problem;
+}
+
+TEST(Lookup, GuessesWhatFollowed) {
+  runtime::Lookup lookup(Ids{1, 2, 3, 4, 5, 2, 3});
+  EXPECT_EQ(lookup.next(2), (Ids{4, 5}));
+  EXPECT_EQ(lookup.next(5), (Ids{4, 5, 2, 3, 4}));
+  EXPECT_EQ(lookup.next(0), Ids());
+  lookup.push(9);
+  EXPECT_EQ(lookup.next(4), Ids());
+  // Three tokens that are the same count before two, and the latest place before others.
+  EXPECT_EQ(runtime::Lookup(Ids{1, 2, 3, 4, 0, 2, 3, 5, 1, 2, 3}).next(1), (Ids{4}));
+  EXPECT_EQ(runtime::Lookup(Ids{1, 2, 7, 0, 1, 2, 8, 6, 1, 2}).next(1), (Ids{8}));
+  EXPECT_EQ(runtime::Lookup(Ids{4, 4, 4}).next(3), (Ids{4, 4, 4}));
+}
+
+TEST_P(NativeGenerateTest, CachesGoOn) {
+  GenerateOptions options{.max_tokens = 6};
+  const auto cached = [&](const GenerationCache& cache, const Ids& from, const Ids& wanted,
+                          size_t reused) {
+    options.cache = &cache;
+    EXPECT_EQ(text_of(*model, options, from), wanted);
+    Ids all = from;
+    all.insert(all.end(), wanted.begin(), wanted.end() - 1);
+    EXPECT_EQ(cache.tokens(), all);
+    EXPECT_EQ(cache.reused(), static_cast<int64_t>(reused));
+    options.cache = nullptr;
+  };
+  const Ids first = text_of(*model, options);
+  Ids longer = prompt, other = prompt;
+  longer.insert(longer.end(), first.begin(), first.end());
+  longer.push_back(9);
+  other.insert(other.end(), first.begin(), first.begin() + 2);
+  other.push_back((first[2] + 1) % words);
+  const Ids longer_text = text_of(*model, options, longer);
+  const Ids other_text = text_of(*model, options, other);
+  // State that does not grow in place cannot be set back.
+  const bool cuts = model->state().capacity("past.key").value() > 0;
+  EXPECT_EQ(cuts, std::string_view(GetParam()) != "webgl");
+  const size_t all = prompt.size() + first.size() - 1;
+  GenerationCache cache;
+  EXPECT_EQ(cache.tokens(), Ids());
+  cached(cache, prompt, first, 0);
+  GenerationCache two = cache.fork().value(), three = cache.fork().value();
+  cached(cache, longer, longer_text, all);
+  cached(two, longer, longer_text, all);
+  const std::vector<std::byte> saved = three.save().value();
+  cached(three, other, other_text, cuts ? prompt.size() + 2 : 0);
+  cached(three, prompt, first, cuts ? prompt.size() - 1 : 0);
+  GenerationCache loaded = GenerationCache::load(saved).value();
+  EXPECT_EQ(loaded.tokens().size(), all);
+  cached(loaded, longer, longer_text, all);
+  cached(loaded, other, other_text, cuts ? prompt.size() + 2 : 0);
+  GenerationCache again = GenerationCache::load(saved).value();
+  cached(again, other, other_text, cuts ? prompt.size() + 2 : 0);
+  // The state of a cache outlives what others do with the model.
+  EXPECT_EQ(text_of(*model, options), first);
+  cached(again, other, other_text, cuts ? other.size() - 1 : 0);
+  GenerateOptions penalties{.max_tokens = 6, .repetition_penalty = 1.3, .frequency_penalty = 0.5};
+  const Ids wanted = text_of(*model, penalties, longer);
+  penalties.cache = &two;
+  EXPECT_EQ(text_of(*model, penalties, longer), wanted);
+  EXPECT_EQ(text_of(*model, penalties, longer), wanted);
+  {
+    const GenerateOptions stop{.stop_tokens = {longer_text[3]}, .ahead = 8, .cache = &cache};
+    const auto at = std::ranges::find(longer_text, longer_text[3]);
+    EXPECT_EQ(text_of(*model, stop, longer), Ids(longer_text.begin(), at));
+    EXPECT_EQ(cache.tokens().size(), longer.size() + static_cast<size_t>(at - longer_text.begin()));
+  }
+  {
+    options.cache = &cache;
+    auto generation = model->generate(longer, options).value();
+    ASSERT_TRUE(generation.next().value());
+    EXPECT_NE(cache.fork().error().to_string().find("a generation goes on"), std::string::npos);
+    EXPECT_FALSE(cache.save());
+  }
+  cached(cache, longer, longer_text, cuts ? longer.size() - 1 : 0);
+}
+
+TEST_P(NativeGenerateTest, CachesOutliveTheirModel) {
+  GenerationCache cache;
+  const Ids first = text_of(*model, {.max_tokens = 4, .cache = &cache});
+  Ids longer = cache.tokens();
+  longer.push_back(9);
+  const Ids wanted = text_of(*model, {.max_tokens = 4}, longer);
+  model.reset();
+  auto other = load(*package_for(GetParam()), {.threads = 1, .state = {.by_name = true}}).value();
+  EXPECT_EQ(text_of(other, {.max_tokens = 4, .cache = &cache}, longer), wanted);
+  EXPECT_EQ(cache.reused(), static_cast<int64_t>(longer.size()) - 1);
+}
+
+TEST(Generate, CachesOfSomethingElse) {
+  const auto says = [](const auto& result, const char* part) {
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().to_string().find(part), std::string::npos)
+        << result.error().to_string();
+  };
+  says(GenerationCache::load(std::vector(40, std::byte{7})), "the saved cache");
+  auto model =
+      load(*package_for("cpu"), {.threads = 1, .state = {.by_name = true, .rows = context}})
+          .value();
+  GenerationCache cache;
+  text_of(model, {.max_tokens = 2, .cache = &cache});
+  std::vector<std::byte> saved = cache.save().value();
+  const std::string name = "past.value", others = "past.other";
+  const auto at = std::ranges::search(saved, std::as_bytes(std::span(name)));
+  ASSERT_FALSE(at.empty());
+  std::ranges::copy(std::as_bytes(std::span(others)), at.begin());
+  auto renamed = GenerationCache::load(saved).value();
+  says(model.generate(Ids{5, 7, 13, 2}, {.cache = &renamed}), "the cache is of another model");
+  EXPECT_EQ(renamed.tokens().size(), prompt.size() + 1);
+  saved.resize(saved.size() - 8);
+  says(GenerationCache::load(saved), "the saved cache");
+  EXPECT_EQ(text_of(model, {.max_tokens = 2}).size(), 2u);
+}
+
 TEST_P(NativeGenerateTest, WrongUse) {
   const auto says = [](const std::string& text, const char* part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
@@ -300,6 +458,30 @@ class CountingDevice : public runtime::ForwardingDevice {
   CountingQueue queue_;
 };
 
+// Reads so many tokens, and is lost.
+class LosingQueue : public runtime::ForwardingQueue {
+ public:
+  LosingQueue(runtime::Queue& queue, int& left) : ForwardingQueue(queue), left_(left) {}
+  Result<> read(std::span<const runtime::ReadArguments> reads) override {
+    if (left_-- <= 0) return fail("the device is lost");
+    return ForwardingQueue::read(reads);
+  }
+
+ private:
+  int& left_;
+};
+
+class LosingDevice : public runtime::ForwardingDevice {
+ public:
+  explicit LosingDevice(int& left)
+      : ForwardingDevice(runtime::make_cpu_device(1)), queue_(ForwardingDevice::queue(), left) {}
+  std::string_view name() const override { return "losing"; }
+  runtime::Queue& queue() override { return queue_; }
+
+ private:
+  LosingQueue queue_;
+};
+
 class ChainedTest : public runtime::FolderTest {};
 
 TEST_F(ChainedTest, StepsTakeTheTokenWhereItLies) {
@@ -324,6 +506,53 @@ TEST_F(ChainedTest, StepsTakeTheTokenWhereItLies) {
     for (int at = 0; at < 16; ++at) ASSERT_TRUE(generator->next().value());
     EXPECT_EQ(asked.reads - before.reads, 16);    // of tokens
     EXPECT_EQ(asked.writes - before.writes, 16);  // of masks
+  }
+}
+
+TEST_F(ChainedTest, TokensBeforeALossAreGiven) {
+  compiler::Options options;
+  options.target = "cpu";
+  options.state = options.generate = true;
+  for (const package::File& file : compiler::compile(onnx::bytes_of(model_file()), options).value())
+    put(file.name, file.bytes);
+  const auto loaded = [&](int& left) {
+    runtime::LoadOptions load;
+    load.device = std::make_unique<LosingDevice>(left);
+    load.state = {.by_name = true, .rows = context};
+    return runtime::Model::load(folder, std::move(load)).value();
+  };
+  int enough = 1000;
+  const auto sound = loaded(enough);
+  const auto text = [](runtime::Model& model, Ids from, int64_t tokens, std::string& problem,
+                       const runtime::TextCache* cache = nullptr) {
+    Ids said;
+    const auto generator =
+        runtime::Generator::begin(model, from, {.max_tokens = tokens, .ahead = 5}, {}, cache)
+            .value();
+    for (;;) {
+      auto token = generator->next();
+      if (!token) problem = token.error().message;
+      if (!token || !*token) return said;
+      said.push_back((*token)->id);
+    }
+  };
+  std::string problem;
+  const Ids wanted = text(*sound, prompt, 12, problem);
+  EXPECT_EQ(problem, "");
+  for (int left : {0, 1, 3, 8}) {
+    const int reads = left;
+    const auto model = loaded(left);
+    runtime::TextCache cache;
+    const Ids said = text(*model, prompt, 12, problem, &cache);
+    EXPECT_EQ(problem, "the device is lost");
+    EXPECT_EQ(said, Ids(wanted.begin(), wanted.begin() + reads));
+    // Another model goes on after the tokens that were given.
+    Ids from = prompt;
+    from.insert(from.end(), said.begin(), said.end());
+    problem = "";
+    EXPECT_EQ(text(*sound, from, 12 - reads, problem, &cache),
+              Ids(wanted.begin() + reads, wanted.end()));
+    EXPECT_EQ(problem, "");
   }
 }
 

@@ -11,7 +11,7 @@ import {startBrowser} from '../../tools/demo/browser.mjs';
 import {opened, serve} from '../npm/forms.mjs';
 import {llama} from '../state/llama.mjs';
 import {Tally} from '../tally.mjs';
-import {constraintOf, draws, ends, logprobs, loop, penalised, restricted, ruleNames, SAMPLED, textOf} from './use.mjs';
+import {caches, constraintOf, draws, ends, guesses, logprobs, loop, penalised, PROMPT, restricted, ruleNames, SAMPLED, textOf} from './use.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -25,7 +25,7 @@ const windowed = {words: 1000, window: 6};
 const models = {speaker: llama({words: 1000}), small: llama({layers: 1, hidden: 64, heads: 2, groups: 1, inner: 64, words: 160}),
   windowed: llama(windowed), sliding: llama({...windowed, slides: true}), streams: llama({words: 1000, streams: true})};
 const compile = (name, target, ...options) => {
-  const out = path.join(work, `${name}_${target}${options.length ? '' : '_plain'}`);
+  const out = path.join(work, `${name}_${target}${options.length ? (options.includes('--speculate') ? '_guesses' : '') : '_plain'}`);
   const {status, stderr} = spawnSync(gossamer, ['compile', path.join(work, `${name}.onnx`), '--target', target, '--state', ...options, '--output', out], {encoding: 'utf8', timeout: 240_000});
   tally.record(`${name} compiles for ${target} ${options.join(' ')}`, status === 0 ? undefined : stderr);
   return pathToFileURL(out + path.sep);
@@ -34,6 +34,7 @@ for (const [name, {file}] of Object.entries(models)) writeFileSync(path.join(wor
 
 const lib = path.join(root, 'web/runtime/dist');
 const {load} = await import(pathToFileURL(path.join(lib, 'runtime.js')).href);
+const {GenerationCache} = await import(pathToFileURL(path.join(lib, 'generate/generate.js')).href);
 const open = (from) => load(from, {device: 'wasm', state: true, threads: 1});
 const same = (has, wanted) => (String(has) === String(wanted) ? undefined : `${has}\n${wanted}`);
 
@@ -68,9 +69,24 @@ for (const [name, options] of Object.entries(SAMPLED)) {
   const other = await textOf(speaker, {...options, seed: 8, maxTokens: TOKENS});
   tally.record(`two seeds, two texts: ${name}`, String(other) === String(texts[name]) ? String(other) : undefined);
 }
-speaker.dispose();
+// Prompts that repeat, and one that does not.
+const plain = [];
+for (const prompt of [PROMPT, [...PROMPT, 9, 8, 7, ...PROMPT, 9, 8], Array.from({length: 40}, (_, at) => [11, 12, 13, 14, 600][at % 5])]) {
+  plain.push({prompt, text: await textOf(speaker, {maxTokens: 40}, prompt)});
+}
+tally.record('guesses of a package without them', await textOf(speaker, {promptLookupNumTokens: 3}).then((text) => `it gave ${text}`, ({message}) => (/compile the model with `speculate`/.test(message) ? undefined : message)));
+const guesser = await open(compile('speaker', 'wasm', '--generate', '--speculate'));
+for (const [what, problem] of Object.entries({none: undefined, ...(await guesses(guesser, plain))})) tally.record(`guesses in Node: ${what}`, problem);
+for (const [what, problem] of Object.entries({none: undefined, ...(await ends(guesser, {said, chains: false}))})) tally.record(`ends in Node of a package that can guess: ${what}`, problem);
+guesser.dispose();
 
 const small = await open(compile('small', 'wasm', '--generate'));
+const others = new GenerationCache();
+await textOf(small, {maxTokens: 2, cache: others});
+const othersFile = await others.save();
+for (const [what, problem] of Object.entries({none: undefined, ...(await caches(speaker, GenerationCache, {cuts: true, others: othersFile}))})) tally.record(`caches in Node: ${what}`, problem);
+speaker.dispose();
+
 for (const [name, {repetitionPenalty: _, ...options}] of Object.entries(SAMPLED)) tally.record(`draws in Node: ${name}`, await draws(small, options, DRAWS));
 tally.record('draws of every third token in Node', await draws(small, {temperature: 0.9}, DRAWS, 'every third token'));
 tally.record('draws of every third token in Node, filtered', await draws(small, {temperature: 0.9, topK: 20, topP: 0.9}, DRAWS, 'every third token'));
@@ -81,27 +97,33 @@ const seen = [];
 for (const name of ['windowed', 'sliding', 'streams']) {
   const model = await open(compile(name, 'wasm', '--generate'));
   seen.push(await textOf(model, {maxTokens: TOKENS}));
+  const problems = name === 'streams' ? {} : await caches(model, GenerationCache, {cuts: name === 'windowed', others: othersFile});
+  for (const [what, problem] of Object.entries({none: undefined, ...problems})) tally.record(`caches of ${name} in Node: ${what}`, problem);
   model.dispose();
 }
 tally.record('a cache that slides', same(seen[1], seen[0]) ?? (String(seen[0]) === String(said) ? 'the window changes nothing' : undefined));
 
 tally.record('positions in time, height and width', same(seen[2], said));
 
-const plain = await open(compile('small', 'wasm'));
-tally.record('a package without the choice of tokens', await textOf(plain, {}).then((text) => `it gave ${text}`, ({message}) => (/compile the model with `generate`/.test(message) ? undefined : message)));
-plain.dispose();
+const chooseless = await open(compile('small', 'wasm'));
+tally.record('a package without the choice of tokens', await textOf(chooseless, {}).then((text) => `it gave ${text}`, ({message}) => (/compile the model with `generate`/.test(message) ? undefined : message)));
+chooseless.dispose();
 
 for (const target of ['webgpu', 'webgl']) compile('speaker', target, '--generate');
+compile('speaker', 'webgpu', '--generate', '--speculate');
 copyFileSync(path.join(import.meta.dirname, 'use.mjs'), path.join(work, 'use.js'));
 writeFileSync(path.join(work, 'index.html'), `<!doctype html><script type="module">
 import {load} from '/lib/runtime.js';
+import {GenerationCache} from '/lib/generate/generate.js';
 import * as use from './use.js';
 const loaded = {};
-const told = (body) => ({device = 'webgpu', ...given}) =>
-  (loaded[device] ??= load('/files/speaker_' + device + '/', {device, state: true, stateRows: 128})).then((model) => body(model, given)).catch((problem) => ({error: String(problem.stack)}));
+const told = (body) => ({device = 'webgpu', form = '', ...given}) =>
+  (loaded[device + form] ??= load('/files/speaker_' + device + form + '/', {device, state: true, stateRows: 128})).then((model) => body(model, given)).catch((problem) => ({error: String(problem.stack)}));
 globalThis.text = told((model, {options}) => use.textOf(model, options));
 globalThis.restricted = told((model, {rule, options}) => use.textOf(model, {...options, constraint: use.constraintOf(model, rule)}));
 globalThis.ends = told(use.ends);
+globalThis.guesses = told((model, {plain}) => use.guesses(model, plain));
+globalThis.keeps = told((model, {others, cuts}) => use.caches(model, GenerationCache, {cuts, others: Uint8Array.from(others)}));
 globalThis.logprobs = told(async (model, {said}) => ({problem: await use.logprobs(model, said)}));
 // What a step of many asks of WebGPU, in the middle of a text.
 globalThis.asks = told(async (model, {tokens}) => {
@@ -156,6 +178,12 @@ try {
     }
   }
   for (const [what, problem] of Object.entries({none: undefined, ...(await ask('ends', {said, chains: true}))})) tally.record(`ends on webgpu: ${what}`, problem);
+  for (const device of ['webgpu', 'webgl']) {
+    const problems = await ask('keeps', {device, cuts: device === 'webgpu', others: [...othersFile]});
+    for (const [what, problem] of Object.entries({none: undefined, ...problems})) tally.record(`caches on ${device}: ${what}`, problem);
+  }
+  const guessed = await ask('guesses', {form: '_guesses', plain: plain.slice(1)});
+  for (const [what, problem] of Object.entries({none: undefined, ...guessed})) tally.record(`guesses on webgpu: ${what}`, problem);
   await check('greedy tokens', {}, said.slice(0, 8), 'webgl');
   await check('all filters', {...SAMPLED['all filters'], seed: 7}, texts['all filters'].slice(0, 8), 'webgl');
   const asks = await ask('asks', {tokens: 50});

@@ -204,3 +204,135 @@ export async function ends(model, {said, chains}) {
   delete model.run;
   return problems;
 }
+
+/** How many tokens runs are fed while `body` runs. */
+async function fedBy(model, body) {
+  const run = model.run.bind(model);
+  let fed = 0;
+  model.run = (feeds, ...more) => {
+    fed += feeds.input_ids.shape[1];
+    return run(feeds, ...more);
+  };
+  const result = await body();
+  delete model.run;
+  return [result, fed];
+}
+
+/**
+ * What is wrong with caches: texts are those without one, and what a prompt shares with a cache is not fed again. `cuts`: state can be set back,
+ * so that a part of a cache is of use. `others`: a cache of another model.
+ */
+export async function caches(model, GenerationCache, {cuts, others}) {
+  const problems = {};
+  const expect = (what, has, wanted) => {
+    const [a, b] = [has, wanted].map((each) => JSON.stringify(each));
+    if (a !== b) problems[what] = `${a}, not ${b}`;
+  };
+  const wants = (what, text, part) => {
+    if (!text.includes(part)) problems[what] = text;
+  };
+  const options = {maxTokens: 6};
+  const first = await textOf(model, {maxTokens: 8});
+  const longer = [...PROMPT, ...first, 9, 300];
+  const other = [...PROMPT, ...first.slice(0, 3), 41, 7];
+  const [longerText, otherText, whole] = [await textOf(model, options, longer), await textOf(model, options, other), await textOf(model, options)];
+  const cached = async (what, cache, prompt, wanted, reused, more = {}) => {
+    const [text, fed] = await fedBy(model, () => textOf(model, {...options, ahead: 0, ...more, cache}, prompt));
+    expect(`the text of ${what}`, text, wanted);
+    expect(`the tokens of ${what}`, [cache.tokens, cache.reused], [[...prompt, ...text].slice(0, -1), reused]);
+    // Each token of the text but the last is fed, too.
+    expect(`what is fed for ${what}`, fed, prompt.length - reused + text.length - 1);
+  };
+  const cache = new GenerationCache();
+  expect('a cache at first', [cache.tokens, cache.reused], [[], 0]);
+  await cached('the first text', cache, PROMPT, first, 0, {maxTokens: 8});
+  const two = cache.fork();
+  const three = cache.fork();
+  const all = PROMPT.length + first.length - 1;
+  await cached('a longer prompt', cache, longer, longerText, all);
+  await cached('a longer prompt of a fork', two, longer, longerText, all);
+  const saved = await three.save();
+  await cached('a prompt that differs', three, other, otherText, cuts ? PROMPT.length + 3 : 0);
+  await cached('the first prompt again', three, PROMPT, whole, cuts ? PROMPT.length - 1 : 0);
+  const loaded = GenerationCache.load(saved);
+  expect('the tokens of a saved cache', loaded.tokens, [...PROMPT, ...first].slice(0, -1));
+  const half = GenerationCache.load(new Uint8Array([...saved]));
+  await cached('a longer prompt of a saved cache', loaded, longer, longerText, all, {promptChunk: 2});
+  await cached('a prompt that differs from a saved cache', half, other, otherText, cuts ? PROMPT.length + 3 : 0);
+  const again = GenerationCache.load(await loaded.save());
+  await cached('a saved cache of a saved one', again, longer, longerText, longer.length - 1 - (cuts ? 0 : longer.length - 1));
+  // Runs ahead of a stop are taken back.
+  const ahead = cache.fork();
+  const text = await textOf(model, {...options, ahead: 8, stopTokens: [longerText[4]], cache: ahead}, longer);
+  expect('a stop with runs ahead', [text, ahead.tokens], [longerText.slice(0, longerText.indexOf(longerText[4])), [...longer, ...text]]);
+  // Penalties count tokens that are not fed.
+  const penalties = {...options, repetitionPenalty: 1.3, frequencyPenalty: 0.2};
+  expect('penalties', await textOf(model, {...penalties, cache: two.fork()}, longer), await textOf(model, penalties, longer));
+  // An early end.
+  const left = new GenerationCache();
+  for await (const id of model.generate(longer, {cache: left, ahead: 0})) if (id === longerText[2]) break;
+  expect('a loop that is left', left.tokens, [...longer, ...longerText.slice(0, longerText.indexOf(longerText[2]))]);
+  const failed = two.fork();
+  wants('a text that fails', await rejects(textOf(model, {cache: failed}, Array(200).fill(3))), '128 positions');
+  expect('a cache after that', failed.tokens, []);
+  expect('a text after that', await textOf(model, {...options, cache: failed}, longer), longerText);
+  const begun = model.generate(longer, {...options, cache});
+  await begun.next();
+  wants('a cache in use', await Promise.resolve().then(() => cache.fork()).then(() => 'it gave one', ({message}) => message), 'a generation goes on');
+  await begun.return();
+  expect('another one after that', await textOf(model, {...options, cache}, longer), longerText);
+  // Runs that go on from the model's state leave the cache as it was.
+  await model.run({input_ids: ids([4]), attention_mask: ids(Array(cache.tokens.length + 1).fill(1))});
+  await cached('a prompt after a run', cache.fork(), [...cache.tokens, 9], await textOf(model, options, [...cache.tokens, 9]), cache.tokens.length);
+  wants('bytes of something else', await rejects(Promise.resolve().then(() => GenerationCache.load(new Uint8Array(40).fill(7)))), 'damaged');
+  wants('bytes that are cut off', await rejects(Promise.resolve().then(() => GenerationCache.load(saved.subarray(0, -8)))), 'damaged');
+  wants('a cache of another model', await rejects(textOf(model, {cache: GenerationCache.load(others)})), 'another model');
+  wants('no cache', await rejects(textOf(model, {cache: {}})), 'not a GenerationCache');
+  expect('a text after these', await textOf(model, options, longer), longerText);
+  cache.dispose();
+  expect('a cache that was disposed of', cache.tokens, []);
+  return problems;
+}
+
+/** What is wrong with guessed tokens: texts are those of greedy choice, by fewer runs where text repeats. `plain`: texts by prompt, of a package that guesses nothing. */
+export async function guesses(model, plain) {
+  const problems = {};
+  const expect = (what, has, wanted) => {
+    const [a, b] = [has, wanted].map((each) => JSON.stringify(each));
+    if (a !== b) problems[what] = `${a}, not ${b}`;
+  };
+  const name = model.state.names.find((each) => each.endsWith('.key'));
+  const run = model.run.bind(model);
+  let [runs, most] = [0, 0];
+  model.run = (feeds, ...more) => {
+    ++runs;
+    most = Math.max(most, feeds['sampling.rows']?.shape[0] ?? 0);
+    return run(feeds, ...more);
+  };
+  let saved = 0;
+  for (const {prompt, text} of plain) {
+    const maxTokens = text.length;
+    expect(`${prompt} without guesses`, await textOf(model, {maxTokens}, prompt), text);
+    for (const promptLookupNumTokens of [1, 3, 8]) {
+      runs = 0;
+      expect(`${prompt} by ${promptLookupNumTokens}`, await textOf(model, {maxTokens, promptLookupNumTokens}, prompt), text);
+      expect(`the state after ${prompt} by ${promptLookupNumTokens}`, model.state.get(name).shape[2], prompt.length + text.length - 1);
+      saved += text.length - runs;
+    }
+    const stop = text[Math.floor(text.length / 2)];
+    expect(`${prompt} until a stop`, await textOf(model, {promptLookupNumTokens: 5, stopTokens: [stop]}, prompt), text.slice(0, text.indexOf(stop)));
+    expect(`the state after the stop of ${prompt}`, model.state.get(name).shape[2], prompt.length + text.indexOf(stop));
+    // What has no effect on draws.
+    const drawn = {maxTokens: 8, temperature: 0.9, seed: 3};
+    expect(`a draw after ${prompt}`, await textOf(model, {...drawn, promptLookupNumTokens: 4}, prompt), await textOf(model, drawn, prompt));
+  }
+  if (saved < 10 || most < 4) problems['runs'] = `${saved} fewer, ${most} tokens at once`;
+  const over = [];
+  const end = await rejects((async () => {
+    for await (const id of model.generate(PROMPT, {promptLookupNumTokens: 8})) over.push(id);
+  })());
+  if (!end.includes('128 positions')) problems['the end of the context'] = end;
+  expect('tokens of a full context', over.length, 128 - PROMPT.length + 1);
+  delete model.run;
+  return problems;
+}

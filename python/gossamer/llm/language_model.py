@@ -10,7 +10,7 @@ from typing import Any
 
 from ..compiler import compile  # noqa: A004
 from ..error import Error
-from ..generate import Generation
+from ..generate import Generation, GenerationCache
 from ..model import Model
 from ..model import load as load_package
 from .folder import Config, is_compiled, onnx_path, read_config
@@ -27,6 +27,8 @@ class Usage:
 
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int = 0
+    """Tokens of the prompt that an earlier answer had computed."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,10 @@ class Answer:
     """The pieces of a text as they are made, an iterator of str. `text` waits for the whole. It holds the model until it ends, close() is
     called, a `with` block around it ends, or nothing refers to it any more."""
 
-    def __init__(self, generation: Generation, tokenizer: Tokenizer, prompt_tokens: int, stop: Sequence[str], tools: bool, logprobs: bool) -> None:
+    def __init__(self, generation: Generation, tokenizer: Tokenizer, prompt_tokens: int, cached_tokens: int, stop: Sequence[str], tools: bool, logprobs: bool) -> None:
         self._said = _Said(tools, logprobs)
         self._prompt_tokens = prompt_tokens
+        self._cached_tokens = cached_tokens
         self._generation = generation
         self._pieces = _pieces(self._said, generation, tokenizer, stop)
 
@@ -124,7 +127,7 @@ class Answer:
     @property
     def usage(self) -> Usage:
         """So far."""
-        return Usage(self._prompt_tokens, self._said.tokens)
+        return Usage(self._prompt_tokens, self._said.tokens, self._cached_tokens)
 
     @property
     def logprobs(self) -> list[TokenLogprob] | None:
@@ -143,6 +146,7 @@ class LanguageModel:
         self._tokenizer = tokenizer
         self._template = template
         self._defaults = config.defaults
+        self._cache = GenerationCache()  # of the latest text: the next prompt of a conversation begins with it
         ends = [tokenizer.id_of(end) if isinstance(end, str) else end for end in config.ends]
         self._stop_tokens = sorted({end for end in ends if end is not None})
 
@@ -202,9 +206,9 @@ class LanguageModel:
         if given.get("top_k", 1) < 1:
             del given["top_k"]
         generation = self.model.generate(
-            prompt, max_tokens=room if max_tokens is None else min(max_tokens, room), stop_tokens=self._stop_tokens, seed=seed, top_logprobs=top_logprobs, **given
+            prompt, max_tokens=room if max_tokens is None else min(max_tokens, room), stop_tokens=self._stop_tokens, seed=seed, top_logprobs=top_logprobs, cache=self._cache, **given
         )
-        return Answer(generation, self._tokenizer, len(prompt), stops, tools, top_logprobs > 0)
+        return Answer(generation, self._tokenizer, len(prompt), self._cache.reused, stops, tools, top_logprobs > 0)
 
     def __repr__(self) -> str:
         return f"<gossamer.llm.LanguageModel {self.name} ({self.context_length} tokens)>"

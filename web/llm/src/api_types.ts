@@ -110,6 +110,8 @@ export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
+  /** Tokens of the prompt that an earlier answer had computed. */
+  readonly prompt_tokens_details: {readonly cached_tokens: number};
 }
 
 /** A token with the logarithm of its probability, before temperature, filters and penalties. */

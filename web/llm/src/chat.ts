@@ -64,28 +64,29 @@ export class ChatAnswers implements ChatCompletions {
     const controller = controllerOf(options);
     const {n = 1} = given as {n?: number};
     const choices: ChatChoice[] = [];
-    let tokens = 0;
+    let [tokens, cached] = [0, 0];
     const run = async (tell: Tell): Promise<void> => {
       for (let index = 0; index < n; ++index) {
-        const {choice, count} = await this.#answer(given, prompt, index, {...(constraints && {constraint: constraints()}), signal: controller.signal}, tell);
+        const {choice, count, cached: had} = await this.#answer(given, prompt, index, {...(constraints && {constraint: constraints()}), signal: controller.signal}, tell);
         choices.push(choice);
         tokens += count;
+        if (index === 0) cached = had;
       }
     };
     if (given['stream'] !== true) {
       await run(() => undefined);
-      return {...head, object: 'chat.completion', choices, usage: usageOf(prompt.length, tokens)};
+      return {...head, object: 'chat.completion', choices, usage: usageOf(prompt.length, tokens, cached)};
     }
     const withUsage = request.stream_options?.include_usage ?? false;
     return new Stream<ChatCompletionChunk>(controller, async (give) => {
       const object = 'chat.completion.chunk';
       const none = withUsage && {usage: null};
       await run((index, delta, logprobs, reason) => give({...head, object, choices: [{index, delta, logprobs, finish_reason: reason}], ...none}));
-      if (withUsage) give({...head, object, choices: [], usage: usageOf(prompt.length, tokens)});
+      if (withUsage) give({...head, object, choices: [], usage: usageOf(prompt.length, tokens, cached)});
     });
   }
 
-  async #answer(request: Readonly<Record<string, unknown>>, prompt: readonly number[], index: number, more: Pick<GenerateOptions, 'constraint' | 'signal'>, tell: Tell): Promise<{choice: ChatChoice; count: number}> {
+  async #answer(request: Readonly<Record<string, unknown>>, prompt: readonly number[], index: number, more: Pick<GenerateOptions, 'constraint' | 'signal'>, tell: Tell): Promise<{choice: ChatChoice; count: number; cached: number}> {
     const parser = toolsOf(request as unknown as ChatRequest) && new ToolCalls();
     const calls: ToolCall[] = [];
     const logprobs = request['logprobs'] === true ? new Logprobs(this.#engine.texts.tokenizer) : undefined;
@@ -104,12 +105,12 @@ export class ChatAnswers implements ChatCompletions {
     };
     tell(index, {role: 'assistant', content: ''}, null, null);
     const options = {...this.#engine.optionsOf(request, prompt, index, logprobs), ...more};
-    const {reason, tokens} = await this.#engine.generate(prompt, options, stopsOf(request), (text) => say(parser ? parser.push(text) : {text, calls: []}));
+    const {reason, tokens, cached} = await this.#engine.generate(prompt, options, stopsOf(request), (text) => say(parser ? parser.push(text) : {text, calls: []}));
     if (parser) say(parser.end());
     const finish = calls.length > 0 && reason === 'stop' ? 'tool_calls' : reason;
     tell(index, {}, latest(), finish);
     const said = calls.length > 0 && content.trim() === '' ? null : content;
     const message = {role: 'assistant', content: said, refusal: null, ...(calls.length > 0 && {tool_calls: calls})} as const;
-    return {choice: {index, message, logprobs: logprobs ? {content: all, refusal: null} : null, finish_reason: finish}, count: tokens};
+    return {choice: {index, message, logprobs: logprobs ? {content: all, refusal: null} : null, finish_reason: finish}, count: tokens, cached};
   }
 }

@@ -7,7 +7,9 @@ import {Logprobs} from './logprobs.ts';
 import {controllerOf, Stream} from './stream.ts';
 import {identifier} from './tool_calls.ts';
 
-export const usageOf = (prompt: number, completion: number): Usage => ({prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion});
+export const usageOf = (prompt: number, completion: number, cached: number): Usage => ({
+  prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, prompt_tokens_details: {cached_tokens: cached},
+});
 
 export const stopsOf = ({stop}: Readonly<Record<string, unknown>>): readonly string[] => (typeof stop === 'string' ? [stop] : ((stop as string[] | undefined) ?? []));
 
@@ -43,7 +45,7 @@ export class TextAnswers implements Completions {
     const choices = prompts.flatMap((prompt, at) => Array.from({length: n}, (_, choice) => ({prompt, index: at * n + choice, choice})));
     const promptTokens = prompts.reduce((sum, {length}) => sum + length, 0);
     const ended: {text: string; logprobs: CompletionLogprobs | null; reason: 'stop' | 'length'}[] = [];
-    let tokens = 0;
+    let [tokens, cached] = [0, 0];
     const isStream = given['stream'] === true;
     const run = async (said: (index: number, text: string, logprobs: CompletionLogprobs | null, reason: 'stop' | 'length' | null) => void): Promise<void> => {
       for (const {prompt, index, choice} of choices) {
@@ -56,8 +58,9 @@ export class TextAnswers implements Completions {
         };
         if (echoed) say(echoed);
         const generation = {...this.#engine.optionsOf({max_tokens: 16, ...given}, prompt, choice, logprobs), ...(constraints && {constraint: constraints()}), signal: controller.signal};
-        const {reason, tokens: count} = await this.#engine.generate(prompt, generation, stopsOf(given), say);
+        const {reason, tokens: count, cached: had} = await this.#engine.generate(prompt, generation, stopsOf(given), say);
         tokens += count;
+        if (choice === 0) cached += had;
         const rest = logprobs?.forCompletion() ?? null;
         ended.push({text, logprobs: rest, reason});
         said(index, '', rest, reason);
@@ -65,13 +68,13 @@ export class TextAnswers implements Completions {
     };
     if (!isStream) {
       await run(() => undefined);
-      return {...head, choices: ended.map(({text, logprobs, reason}, index) => ({index, text, logprobs, finish_reason: reason})), usage: usageOf(promptTokens, tokens)};
+      return {...head, choices: ended.map(({text, logprobs, reason}, index) => ({index, text, logprobs, finish_reason: reason})), usage: usageOf(promptTokens, tokens, cached)};
     }
     const withUsage = request.stream_options?.include_usage ?? false;
     return new Stream<Completion>(controller, async (give) => {
       const none = withUsage && {usage: null};
       await run((index, text, logprobs, reason) => give({...head, choices: [{index, text, logprobs, finish_reason: reason}], ...none}));
-      if (withUsage) give({...head, choices: [], usage: usageOf(promptTokens, tokens)});
+      if (withUsage) give({...head, choices: [], usage: usageOf(promptTokens, tokens, cached)});
     });
   }
 }

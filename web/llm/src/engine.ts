@@ -1,4 +1,5 @@
 /** Generations of a loaded model, one after the other. */
+import {GenerationCache} from '../../runtime/src/generate/cache.ts';
 import type {GenerateOptions, Model, TokenConstraint} from '../../runtime/src/index.ts';
 import type {Structures, Wanted} from './grammar/structure.ts';
 import {APIError, badRequest} from './errors.ts';
@@ -22,6 +23,8 @@ export interface Texts {
 export interface Ended {
   readonly reason: 'stop' | 'length';
   readonly tokens: number;
+  /** Tokens of the prompt whose state was there. */
+  readonly cached: number;
 }
 
 /** Ways of choosing tokens: by the API's name, run time's name, and what does nothing. */
@@ -50,6 +53,8 @@ const turn = (): Promise<void> => new Promise((resolve) => {
 export class Engine {
   readonly texts: Texts;
   readonly #model: Model;
+  /** Of the latest text: the next prompt of a conversation begins with it. */
+  readonly #cache = new GenerationCache();
   #structures: Structures | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -95,6 +100,11 @@ export class Engine {
     };
   }
 
+  /** Gives back the memory of the latest text. */
+  dispose(): void {
+    this.#cache.dispose();
+  }
+
   /** Calls `said` with each piece of text, when no other generation is under way. Rejects with a 500 for a model that fails. */
   generate(prompt: readonly number[], options: GenerateOptions, stops: readonly string[], said: (text: string) => void): Promise<Ended> {
     const {signal} = options;
@@ -115,7 +125,7 @@ export class Engine {
     const say = (text: string): void => {
       if (text !== '') said(text);
     };
-    const steps = this.#model.generate(prompt, options);
+    const steps = this.#model.generate(prompt, {...options, cache: this.#cache});
     let rested = performance.now();
     try {
       for (;;) {
@@ -130,11 +140,11 @@ export class Engine {
         say(text);
         if (stopped) {
           await steps.return('stop');
-          return {reason: 'stop', tokens};
+          return {reason: 'stop', tokens, cached: this.#cache.reused};
         }
         if (step.done) {
           say(filter.end());
-          return {reason: step.value, tokens};
+          return {reason: step.value, tokens, cached: this.#cache.reused};
         }
       }
     } catch (problem) {

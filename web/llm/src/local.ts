@@ -20,6 +20,7 @@ export class LocalModel implements LanguageModel {
   readonly completions: Completions;
   readonly chat: {readonly completions: ChatCompletions};
   readonly #chat: ChatAnswers;
+  readonly #engine: Engine;
   readonly #texts: Texts;
   /** The network. */
   readonly model: Model;
@@ -28,6 +29,7 @@ export class LocalModel implements LanguageModel {
     const engine = new Engine(model, texts);
     this.name = name;
     this.model = model;
+    this.#engine = engine;
     this.#texts = texts;
     this.contextLength = texts.contextLength;
     this.completions = new TextAnswers(engine, name);
@@ -56,6 +58,7 @@ export class LocalModel implements LanguageModel {
   }
 
   dispose(): void {
+    this.#engine.dispose();
     this.model.dispose();
   }
 

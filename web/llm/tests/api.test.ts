@@ -25,7 +25,7 @@ test('an answer as OpenAI has it', async () => {
   assert.deepEqual({...answer, id: '', created: 0}, {
     id: '', object: 'chat.completion', created: 0, model: 'scripted',
     choices: [{index: 0, message: {role: 'assistant', content: 'the world, and all in it', refusal: null}, logprobs: null, finish_reason: 'stop'}],
-    usage: {prompt_tokens: prompt.length, completion_tokens: count, total_tokens: prompt.length + count},
+    usage: {prompt_tokens: prompt.length, completion_tokens: count, total_tokens: prompt.length + count, prompt_tokens_details: {cached_tokens: 0}},
   });
   assert.equal(await llm.promptOf({messages}), '<|begin|><|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n');
   assert.deepEqual(prompt, tokenizer.encode(await llm.promptOf({messages}), {special: false}));
@@ -83,8 +83,8 @@ test('sampling: of the request, of the model, and by default', async () => {
   await llm.chat.completions.create({messages, temperature: 0, top_k: -1});
   const [first, second, third] = calls.map(({options}) => options);
   assert.deepEqual(
-    {...first, signal: 0, stopTokens: 0, maxTokens: 0},
-    {signal: 0, stopTokens: 0, maxTokens: 0, temperature: 0.8, topP: 0.5, minP: 0.1, topK: 40, presencePenalty: 1, frequencyPenalty: -1, repetitionPenalty: 1.1, seed: 5},
+    {...first, signal: 0, stopTokens: 0, maxTokens: 0, cache: 0},
+    {signal: 0, cache: 0, stopTokens: 0, maxTokens: 0, temperature: 0.8, topP: 0.5, minP: 0.1, topK: 40, presencePenalty: 1, frequencyPenalty: -1, repetitionPenalty: 1.1, seed: 5},
   );
   assert.equal(second?.seed, 6);
   assert.deepEqual([third?.temperature, third?.topK, third?.seed], [0, undefined, undefined]);
@@ -135,7 +135,7 @@ test('completions of texts and tokens', async () => {
   const one = await llm.completions.create({prompt: 'hello'});
   assert.deepEqual({...one, id: '', created: 0}, {
     id: '', object: 'text_completion', created: 0, model: 'scripted', choices: [{index: 0, text: ' world', logprobs: null, finish_reason: 'stop'}],
-    usage: {prompt_tokens: 2, completion_tokens: 1, total_tokens: 3},
+    usage: {prompt_tokens: 2, completion_tokens: 1, total_tokens: 3, prompt_tokens_details: {cached_tokens: 0}},
   });
   const ids = tokenizer.encode('hello');
   assert.deepEqual(calls[0]?.prompt, ids);
@@ -146,7 +146,7 @@ test('completions of texts and tokens', async () => {
   const lists = await llm.completions.create({prompt: [ids, ids], stream: true, stream_options: {include_usage: true}});
   const chunks = await all(lists);
   assert.deepEqual(chunks.flatMap(({choices: [choice]}) => (choice?.text ? [choice.text] : [])), [' world', ' and']);
-  assert.deepEqual(chunks.at(-1)?.usage, {prompt_tokens: 4, completion_tokens: 2, total_tokens: 6});
+  assert.deepEqual(chunks.at(-1)?.usage, {prompt_tokens: 4, completion_tokens: 2, total_tokens: 6, prompt_tokens_details: {cached_tokens: 0}});
 });
 
 test('log-probabilities, of which a stream gives all', async () => {

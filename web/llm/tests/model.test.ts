@@ -8,7 +8,7 @@ import {pathToFileURL} from 'node:url';
 
 import {CONTEXT, genaiModel, tinyModel, tokens, writeTinyModel} from '../../../tests/llm/tiny_model.mjs';
 import {compile} from '../../compiler/src/index.ts';
-import {APIError, load, type LoadOptions} from '../src/index.ts';
+import {APIError, type ChatCompletion, type ChatRequest, load, type LoadOptions} from '../src/index.ts';
 import {loadHere, type LocalModel} from '../src/local.ts';
 import {tokenizer} from './scripted.ts';
 
@@ -63,6 +63,34 @@ test('a folder answers as generate() does, and streams the same', {skip}, () =>
     const stopped = await llm.chat.completions.create({...request, stop});
     assert.equal(stopped.choices[0]?.message.content, said.slice(0, said.indexOf(stop)));
   }));
+
+test('the next turn computes what is new', {skip}, async () => {
+  using llm = await loadHere(tinyModel(), {...options, threads: 1});
+  using fresh = await loadHere(tinyModel(), {...options, threads: 1});
+  let fed = 0;
+  const run = llm.model.run.bind(llm.model);
+  llm.model.run = (feeds, ...more) => {
+    fed += (feeds['input_ids'] as {shape: readonly number[]}).shape[1] as number;
+    return run(feeds, ...more);
+  };
+  const greedy = {temperature: 0, max_tokens: 8} as const;
+  const chat = (of: LocalModel, turn: ChatRequest['messages'], more = {}): Promise<ChatCompletion> => of.chat.completions.create({messages: turn, ...greedy, ...more});
+  const first = await chat(llm, messages);
+  const turn = [...messages, {role: 'assistant', content: first.choices[0]?.message.content ?? ''}, {role: 'user', content: 'more'}] as const;
+  const wanted = await chat(fresh, turn);
+  fed = 0;
+  const second = await chat(llm, turn);
+  assert.equal(second.choices[0]?.message.content, wanted.choices[0]?.message.content);
+  assert.equal(wanted.usage.prompt_tokens_details.cached_tokens, 0);
+  const {prompt_tokens: prompt, completion_tokens: said, prompt_tokens_details: {cached_tokens: cached}} = second.usage;
+  assert.ok(cached >= first.usage.prompt_tokens && cached < prompt, `${cached} of ${prompt}`);
+  assert.ok(fed <= prompt - cached + said, `${fed} tokens were fed`);
+  // The second of two answers has the prompt of the first.
+  fed = 0;
+  const two = await chat(llm, messages, {n: 2});
+  assert.equal(two.choices[0]?.message.content, two.choices[1]?.message.content);
+  assert.ok(fed <= two.usage.prompt_tokens + 1 + two.usage.completion_tokens, `${fed} tokens were fed`);
+});
 
 test('an abort ends a generation that never waits for a device', {skip}, async () => {
   using llm = await loadHere(tinyModel(), {...options, threads: 1});

@@ -149,9 +149,10 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     plugins,
   });
   for (const folder of ['generate', 'plain', 'rows', 'tensors', 'hash', 'image', 'shards', 'steps', 'vite']) await tightenFolder(join(dist, folder));
-  await bundleClassic({entry, globalName: 'gossamer', outfile: join(dist, 'runtime.iife.js'), plugins: [imagesApart(), profilerApart()]});
+  const whole = join(runtimeFolder, 'src/whole.ts');
+  await bundleClassic({entry: whole, globalName: 'gossamer', outfile: join(dist, 'runtime.iife.js'), plugins: [imagesApart(), profilerApart()]});
   await bundle({
-    entryPoints: [entry],
+    entryPoints: [whole],
     format: 'esm',
     plugins: [imagesApart('..'), profilerApart('..'), workersAsText],
     outfile: join(dist, 'single/runtime.js'),

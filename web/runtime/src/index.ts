@@ -10,6 +10,7 @@
 export {load, type LoadOptions, type Progress} from './load.ts';
 export {type DeviceOptions, openDevice} from './open_device.ts';
 export type {Feed} from './feeds.ts';
+export type {GenerationCache} from './generate/cache.ts';
 export type {TokenLogprob, TokenLogprobs} from './generate/logprobs.ts';
 export type {GenerateOptions, TokenConstraint} from './generate/options.ts';
 export type {Group} from './manifest.ts';

@@ -21,8 +21,8 @@ export interface Constrained {
   readonly words: number;
   readonly stops: ReadonlySet<number>;
   readonly aborted: Promise<never> | undefined;
-  /** Called for each token, before it is given. */
-  readonly onTaken: () => void;
+  /** Called with each token, before it is given. */
+  readonly onTaken: (id: number) => void;
 }
 
 export async function* constrained({constraint, steps, reader, words, stops, aborted, onTaken}: Constrained, options: GenerateOptions): AsyncGenerator<number, 'stop' | 'length', void> {
@@ -44,7 +44,7 @@ export async function* constrained({constraint, steps, reader, words, stops, abo
     }
     if (stops.has(id)) return 'stop';
     constraint.accept(id);
-    onTaken();
+    onTaken(id);
     const logits = onLogprobs && (await steps.logits());
     if (logits) onLogprobs(logprobsOf(logits, id, Math.floor(options.topLogprobs ?? 0)));
     yield id;

@@ -5,8 +5,10 @@ import {constrained} from './constrained.ts';
 import {logprobsOf} from './logprobs.ts';
 import {check, type GenerateOptions} from './options.ts';
 import {gpuReader, plainReader, type Reader} from './reader.ts';
-import {COUNTS, MASK, Steps} from './steps.ts';
+import {speculated} from './speculated.ts';
+import {COUNTS, MASK, ROWS, Steps} from './steps.ts';
 
+export {GenerationCache} from './cache.ts';
 export type {TokenLogprob, TokenLogprobs} from './logprobs.ts';
 export type {GenerateOptions, TokenConstraint} from './options.ts';
 
@@ -32,6 +34,16 @@ function wordsOf({state, outputs}: Model): number {
   return outputs.find(({name}) => name === 'logits')?.shape.at(-1) as number;
 }
 
+/** Whether tokens are to be guessed. Throws for a package that cannot check several. */
+function guessesOf({inputs}: Model, options: GenerateOptions): boolean {
+  const {promptLookupNumTokens = 0, temperature = 0, repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0, constraint, onLogprobs} = options;
+  if (promptLookupNumTokens < 1) return false;
+  if (!inputs.some(({name}) => name === ROWS)) {
+    throw new GossamerError('unsupported', 'the package checks one token at a time: compile the model with `speculate`, or leave out `promptLookupNumTokens`');
+  }
+  return temperature === 0 && repetitionPenalty === 1 && presencePenalty === 0 && frequencyPenalty === 0 && !constraint && !onLogprobs;
+}
+
 /** Rejects when the signal is aborted. */
 function abortOf(signal: AbortSignal | undefined): Promise<never> | undefined {
   const aborted = signal && new Promise<never>((_, reject) => {
@@ -50,6 +62,8 @@ export async function* generate(model: Model, given: Iterable<number | bigint>, 
   if (constraint && !model.inputs.some(({name}) => name === MASK)) {
     throw new GossamerError('unsupported', 'the package cannot restrict tokens: compile the model again with `generate`');
   }
+  if (options.cache && typeof options.cache.take !== 'function') throw wrong('`cache` is not a GenerationCache');
+  const guesses = guessesOf(model, options);
   const stops = new Set(options.stopTokens);
   signal?.throwIfAborted();
   const aborted = abortOf(signal);
@@ -57,12 +71,12 @@ export async function* generate(model: Model, given: Iterable<number | bigint>, 
   busy.add(model);
   let steps: Steps | undefined;
   let open: Reader | undefined;
-  let taken = 0;
+  const text: number[] = [];
   try {
     steps = new Steps(model, prompt, words, options, await import('../tensors/tensors.ts'));
     const {gpuDevice} = steps.device;
     const reader = (open = gpuDevice ? gpuReader(gpuDevice) : plainReader());
-    if (constraint) return yield* constrained({constraint, steps, reader, words, stops, aborted, onTaken: () => void ++taken}, options);
+    if (constraint) return yield* constrained({constraint, steps, reader, words, stops, aborted, onTaken: (id) => text.push(id)}, options);
     let failed: {readonly problem: unknown} | undefined;
     const send = async (): Promise<void> => {
       try {
@@ -72,21 +86,25 @@ export async function* generate(model: Model, given: Iterable<number | bigint>, 
       }
     };
     if (maxTokens >= 1) await send();
+    if (guesses && steps.sent > 0 && steps.canGoBack) {
+      const [first = 0] = Array.from(await (aborted ? Promise.race([reader.take(), aborted]) : reader.take()));
+      return yield* speculated({prompt, steps, first, stops, aborted, onTaken: (id) => text.push(id)}, options);
+    }
     const {chains} = steps;
     let [arrived, next]: [ArrayLike<number>, number] = [[], 0];
     for (;;) {
       const ahead = chains ? (options.ahead ?? 2 * reader.size) : 0;
-      const mayEnd = next === arrived.length && steps.sent === taken;
-      while (!failed && steps.sent < maxTokens && steps.sent - taken < Math.max(ahead, mayEnd ? 1 : 0)) await send();
+      const mayEnd = next === arrived.length && steps.sent === text.length;
+      while (!failed && steps.sent < maxTokens && steps.sent - text.length < Math.max(ahead, mayEnd ? 1 : 0)) await send();
       if (next === arrived.length) {
-        if (failed && steps.sent === taken) throw failed.problem;
-        if (steps.sent === taken) return 'length';
+        if (failed && steps.sent === text.length) throw failed.problem;
+        if (steps.sent === text.length) return 'length';
         arrived = await (aborted ? Promise.race([reader.take(), aborted]) : reader.take());
         next = 0;
       }
       const id = arrived[next++] as number;
       if (stops.has(id)) return 'stop';
-      ++taken;
+      text.push(id);
       const logits = await steps.logits();
       if (logits) options.onLogprobs?.(logprobsOf(logits, id, Math.floor(options.topLogprobs ?? 0)));
       yield id;
@@ -94,7 +112,7 @@ export async function* generate(model: Model, given: Iterable<number | bigint>, 
     }
   } finally {
     busy.delete(model);
-    steps?.end(taken);
+    steps?.end(text);
     open?.dispose();
   }
 }

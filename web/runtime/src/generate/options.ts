@@ -1,5 +1,7 @@
 import type {Feed} from '../feeds.ts';
+import type {Tensor} from '../tensor.ts';
 import {GossamerError} from '../types.ts';
+import type {GenerationCache} from './cache.ts';
 import type {TokenLogprobs} from './logprobs.ts';
 
 /** Decides which tokens may follow, such as those of a grammar. */
@@ -47,6 +49,17 @@ export interface GenerateOptions {
   readonly constraint?: TokenConstraint | undefined;
   /** Ends it: the iterator throws the signal's reason, and tokens that were given stay valid. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Goes on from the state of an earlier text: what the prompt shares with the cache's tokens is not computed again. The cache then has the state
+   * of this prompt and its text. `feeds` are to be the same as before.
+   */
+  readonly cache?: GenerationCache | undefined;
+  /**
+   * Guesses up to so many tokens by what followed the same tokens before in the prompt and the text, and checks them in one run: faster where
+   * text repeats. The text stays that of greedy choice. For packages that were compiled with `speculate`. No effect on draws, penalties,
+   * constraints and log-probabilities, and on models whose state cannot be set back.
+   */
+  readonly promptLookupNumTokens?: number | undefined;
   /** Inputs that generate() does not know, the same in each run. */
   readonly feeds?: Readonly<Record<string, Feed>> | undefined;
 }
@@ -64,6 +77,7 @@ const RANGES: readonly (readonly [keyof GenerateOptions, number, number])[] = [
   ['ahead', 0, 1024],
   ['promptChunk', 1, Infinity],
   ['topLogprobs', 0, Infinity],
+  ['promptLookupNumTokens', 0, 1024],
 ];
 
 /** Throws 'input'. */
@@ -78,8 +92,18 @@ export function check(options: GenerateOptions): void {
 /** No filter: more than any sum of weights. */
 const NONE = 3e38;
 
-/** What the stages that sample take, with the counts of tokens where penalties ask for them (docs/specs/package.md). */
-export function samplingOf(options: GenerateOptions, prompt: readonly number[], words: number, hasMask: boolean) {
+/** How often tokens of the prompt are counted before the first run, which counts those that it is `fed`; undefined: no penalty asks for it. */
+export function countsOf({repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0}: GenerateOptions, prompt: readonly number[], fed: readonly number[], words: number): Int32Array | undefined {
+  if (repetitionPenalty === 1 && presencePenalty === 0 && frequencyPenalty === 0) return undefined;
+  const counts = new Int32Array(words);
+  // Runs count what they are fed as if it was generated (SampleToken).
+  for (const id of fed) (counts[id] as number) -= 2;
+  for (const id of new Set(prompt)) (counts[id] as number) += 1;
+  return counts;
+}
+
+/** What the stages that sample take (docs/specs/package.md). */
+export function samplingOf(options: GenerateOptions, words: number, hasMask: boolean): Record<string, Tensor> {
   const {temperature = 0, topK = Infinity, topP = 1, minP = 0, seed = Math.random() * 2 ** 53} = options;
   const {repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0} = options;
   const penalties = [repetitionPenalty, presencePenalty, frequencyPenalty];
@@ -87,20 +111,11 @@ export function samplingOf(options: GenerateOptions, prompt: readonly number[], 
   const filtered = sampled && (topK < words || topP < 1 || minP > 0);
   const limits = [topK < words ? Math.floor(topK) : NONE, topP < 1 ? topP : NONE, minP > 0 ? Math.log(minP) : -NONE];
   const f32 = (data: readonly number[], shape: readonly number[]) => ({dtype: 'f32' as const, shape, data: Float32Array.from(data)});
-  const counts = penalties.join() === '1,0,0' ? undefined : new Int32Array(words);
-  if (counts) {
-    // The first run counts the prompt's tokens as if they were generated (SampleToken).
-    for (const id of prompt) if (id < words) (counts[id] as number) -= 2;
-    for (const id of new Set(prompt)) if (id < words) (counts[id] as number) += 1;
-  }
   return {
-    counts,
-    feeds: {
-      'sampling.temperature': f32(sampled ? [temperature] : [], [sampled ? 1 : 0]),
-      'sampling.filters': f32(filtered ? limits : [], [filtered ? 1 : 0, 3]),
-      'sampling.penalties': f32(penalties, [3]),
-      ...(hasMask && {'sampling.mask': {dtype: 'i32' as const, shape: [0, 0], data: new Int32Array()}}),
-      'sampling.seed': {dtype: 'i32' as const, shape: [2], data: Int32Array.of(seed | 0, Math.floor(seed / 2 ** 32) | 0)},
-    },
+    'sampling.temperature': f32(sampled ? [temperature] : [], [sampled ? 1 : 0]),
+    'sampling.filters': f32(filtered ? limits : [], [filtered ? 1 : 0, 3]),
+    'sampling.penalties': f32(penalties, [3]),
+    ...(hasMask && {'sampling.mask': {dtype: 'i32' as const, shape: [0, 0], data: new Int32Array()}}),
+    'sampling.seed': {dtype: 'i32' as const, shape: [2], data: Int32Array.of(seed | 0, Math.floor(seed / 2 ** 32) | 0)},
   };
 }

@@ -3,16 +3,19 @@ import type {Feed} from '../feeds.ts';
 import type {Model} from '../model.ts';
 import type {ComputeDevice, DeviceTensor} from '../tensors/tensors.ts';
 import type * as Tensors from '../tensors/tensors.ts';
+import type {GenerationCache, Grown} from './cache.ts';
 import {besides, type Besides} from './feeds.ts';
-import {type GenerateOptions, samplingOf} from './options.ts';
+import {countsOf, type GenerateOptions, samplingOf} from './options.ts';
 
 /** The state that counts tokens, for penalties. */
 export const COUNTS = 'past_token_counts';
 /** The input of which tokens are allowed. Packages that were compiled before it was there lack it. */
 export const MASK = 'sampling.mask';
 
-/** A state whose rows can be taken back (rows/rows.ts). */
-type Grown = DeviceTensor & {first?(rows: number): DeviceTensor};
+/** How many of the latest tokens choose (packages that were compiled with `speculate`). */
+export const ROWS = 'sampling.rows';
+
+const rowsOf = (count: number) => ({dtype: 'i32' as const, shape: [count], data: new Int32Array(count)});
 
 export class Steps {
   readonly device: ComputeDevice;
@@ -23,30 +26,38 @@ export class Steps {
   #waiting: number[];
   /** How many tokens runs have read. */
   #read = 0;
-  readonly #start: number;
+  readonly #prompt: readonly number[];
+  readonly #cache: GenerationCache | undefined;
   readonly #chunk: number;
   readonly #extra: Readonly<Record<string, Feed>>;
   readonly #sampling: Readonly<Record<string, DeviceTensor>>;
   readonly #besides: Besides;
   readonly #logprobs: boolean;
+  readonly #hasRows: boolean;
   #chosen: DeviceTensor | undefined;
   #logits: DeviceTensor | undefined;
 
-  /** Begins anew: the model's state is empty. Throws 'input' for an input that nobody knows. */
+  /** The model's state is that of the tokens of the prompt that the cache has. Throws 'input' for an input that nobody knows, and for a cache of another model. */
   constructor(model: Model, prompt: readonly number[], words: number, options: GenerateOptions, {deviceOf, DeviceTensor: Kept}: typeof Tensors) {
     const {manifest, home} = model.parts;
     this.#model = model;
-    this.#waiting = [...prompt];
-    this.#start = prompt.length;
+    this.#prompt = prompt;
     this.#chunk = Math.floor(options.promptChunk ?? 1024);
     this.#extra = options.feeds ?? {};
     this.#logprobs = options.onLogprobs !== undefined;
     this.device = deviceOf(home);
-    const {counts, feeds} = samplingOf(options, prompt, words, manifest.inputs.some(({name}) => name === MASK));
-    const known = ['input_ids', ...this.#states(), ...Object.keys(this.#extra), ...Object.keys(feeds)];
+    const feeds = samplingOf(options, words, manifest.inputs.some(({name}) => name === MASK));
+    const known = ['input_ids', ROWS, ...this.#states(), ...Object.keys(this.#extra), ...Object.keys(feeds)];
     this.#besides = besides(manifest, known, this.device, Kept);
+    this.#hasRows = manifest.inputs.some(({name}) => name === ROWS);
     this.#sampling = Object.fromEntries(Object.entries(feeds).map(([name, each]) => [name, this.device.tensor(each.data, each)]));
     model.state?.reset();
+    const kept = options.cache?.take(prompt, this.#states().filter((name) => name !== COUNTS), manifest);
+    this.#cache = options.cache;
+    this.#read = kept?.count ?? 0;
+    this.#waiting = prompt.slice(this.#read);
+    kept?.states.forEach((each, name) => model.state?.set(name, each));
+    const counts = countsOf(options, prompt, this.#waiting, words);
     if (counts) model.state?.set(COUNTS, this.device.tensor(counts, {shape: [1, words]}));
   }
 
@@ -60,7 +71,12 @@ export class Steps {
 
   /** Whether the state can be taken back, so that runs may be sent before a stop is known. */
   get chains(): boolean {
-    return this.device.gpuDevice !== undefined && !this.#logprobs && this.#states().every((name) => name === COUNTS || 'first' in (this.#state(name) ?? {}));
+    return this.device.gpuDevice !== undefined && !this.#logprobs && this.canGoBack;
+  }
+
+  /** Whether the state can be set back. */
+  get canGoBack(): boolean {
+    return this.#states().every((name) => name === COUNTS || 'first' in (this.#state(name) ?? {}));
   }
 
   /**
@@ -80,6 +96,22 @@ export class Steps {
     return this.#chosen as DeviceTensor;
   }
 
+  /**
+   * Runs a token that no run has read, and `drafts` after it. Gives the tokens that are chosen, as far as the drafts are the same, and the next one.
+   * The state is that of the token and of right drafts. Greedy choice without penalties alone.
+   */
+  async check(token: number, drafts: readonly number[]): Promise<ArrayLike<number>> {
+    const ids = BigInt64Array.from([token, ...drafts], BigInt);
+    await this.#run({dtype: 'i64', shape: [1, ids.length], data: ids}, ids.length, {[ROWS]: rowsOf(ids.length)});
+    ++this.sent;
+    const chosen = Array.from(await (this.#chosen as DeviceTensor).data<BigInt64Array>(), Number);
+    const wrong = drafts.findIndex((id, at) => id !== chosen[at]);
+    if (wrong < 0) return chosen;
+    this.#read -= drafts.length - wrong;
+    for (const name of this.#states().filter((each) => each !== COUNTS)) this.#model.state?.set(name, (this.#state(name) as Required<Grown>).first(this.#read));
+    return chosen.slice(0, wrong + 1);
+  }
+
   /** Takes a token that no run chose, after `before`, which the latest run chose and no run has read. */
   take(id: number, before: number | undefined): void {
     if (this.#waiting.length === 0 && before !== undefined) this.#waiting.push(before);
@@ -87,11 +119,11 @@ export class Steps {
   }
 
   /** Runs so many tokens. */
-  async #run(ids: Feed, count: number, masked?: Readonly<Record<string, Feed>>): Promise<void> {
+  async #run(ids: Feed, count: number, more?: Readonly<Record<string, Feed>>): Promise<void> {
     const feeds = this.#besides.feeds(this.#read, count);
-    this.#read += count;
     try {
-      const out = await this.#model.run<DeviceTensor>({...this.#extra, ...feeds, ...this.#sampling, ...masked, input_ids: ids}, {location: 'device'});
+      const out = await this.#model.run<DeviceTensor>({...this.#extra, ...feeds, ...(this.#hasRows && {[ROWS]: rowsOf(1)}), ...this.#sampling, ...more, input_ids: ids}, {location: 'device'});
+      this.#read += count;
       const {next_ids: chosen, logits, ...others} = out;
       Object.values(others).forEach((each) => each.dispose());
       this.#keep(chosen, logits);
@@ -115,17 +147,26 @@ export class Steps {
     return this.#logits?.data<Float32Array>();
   }
 
-  /** Ends them: the state is that of the prompt and so many tokens, where that many were inputs. */
-  end(tokens: number): void {
+  /** Ends them: the state is that of the prompt and of `text`, as far as these were inputs. */
+  end(text: readonly number[]): void {
     this.#keep();
     this.#besides.dispose();
     Object.values(this.#sampling).forEach((each) => each.dispose());
-    if (this.sent === 0) return;
-    const rows = Math.min(this.#start + tokens, this.#read);
-    for (const name of this.#states()) {
-      const has = this.#state(name);
-      if (name === COUNTS) this.#model.state?.set(name, this.device.tensor(new Int32Array(), {shape: [1, 0]}));
-      else if (has?.first) this.#model.state?.set(name, has.first(rows));
+    const {state} = this.#model;
+    const tokens = [...this.#prompt, ...text].slice(0, this.#read);
+    const left = new Map<string, DeviceTensor>();
+    try {
+      if (state && this.#read > 0) state.set(COUNTS, this.device.tensor(new Int32Array(), {shape: [1, 0]}));
+      for (const name of this.#states().filter((each) => each !== COUNTS && this.#read > 0)) {
+        const has = this.#state(name);
+        if (has?.first && tokens.length < this.#read) state?.set(name, has.first(tokens.length));
+        const is = this.#state(name);
+        if (is && (has?.first || tokens.length === this.#read)) left.set(name, is);
+      }
+    } catch {
+      left.clear(); // the device is gone, as whoever reads is told
     }
+    const isWhole = left.size > 0 && left.size === this.#states().length - 1;
+    this.#cache?.put(isWhole ? tokens : [], isWhole ? left : new Map());
   }
 }
