@@ -24,6 +24,10 @@ class Sampling {
     const auto past = named(graph_.inputs, [](const Value& value) {
       return value.name.starts_with("past") && value.shape.size() == 4;
     });
+    // Caches of a window do not say how many tokens there are.
+    const auto attended = named(graph_.inputs, [](const Value& value) {
+      return value.name == "attention_mask" && value.shape.size() == 2;
+    });
     const auto all =
         named(graph_.outputs, [](const Value& value) { return value.name == "logits"; });
     for (const auto& [found, what] : {std::pair{ids, "input `input_ids` [batch, sequence]"},
@@ -55,8 +59,8 @@ class Sampling {
 
     const ValueId next = value("next_ids", DType::i64);
     const ValueId present = value("present_token_counts", DType::i32);
-    std::vector<ValueId> inputs{rows, *ids,    counts,    *past, temperature,
-                                seed, filters, penalties, mask};
+    std::vector<ValueId> inputs{
+        rows, *ids, counts, attended.value_or(*past), temperature, seed, filters, penalties, mask};
     if (speculate_) {
       inputs.push_back(value("sampling.rows", DType::i32));
       input(inputs.back(), {dim("sampling.rows", 0, 1)}, ops::int32s({1}, {0}));

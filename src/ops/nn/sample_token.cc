@@ -37,7 +37,8 @@ class Sampler {
   Result<> define() {
     const Tensor &logits = b_.input(0), &ids = b_.input(1), &past = b_.input(3);
     for (const auto& [input, rank] : ranks) {
-      if (b_.has(input) && b_.input(input).rank() != rank)
+      const bool is_mask = input == 3 && b_.has(3) && b_.input(3).rank() == 2;
+      if (b_.has(input) && b_.input(input).rank() != rank && !is_mask)
         return b_.error(cat("`", b_.def().inputs[static_cast<size_t>(input)].name, "` has rank ",
                             b_.input(input).rank(), ", not ", rank));
     }
@@ -71,7 +72,7 @@ class Sampler {
         });
     present_ = counted(ids);
     // How many tokens there are by now tells the draws of one seed apart.
-    position_ = past ? past.dim(2) + ids.dim(1) : ids.dim(1);
+    position_ = !past ? ids.dim(1) : past.rank() == 2 ? past.dim(1) : past.dim(2) + ids.dim(1);
     chances_ = b_.compute("sample.scores", DType::f32, {batch(), b_.simplify(sampled_ * words_)},
                           score(threshold()));
     b_.output(0, best());
@@ -315,7 +316,8 @@ std::vector<OpDef> sample_token_family() {
        .inputs = {{"logits", any_float},
                   {"ids", only(DType::i64) | only(DType::i32)},
                   {"counts", only(DType::i32)},
-                  {"past", any_float, optional},
+                  // A cache [batch, heads, length, width], or a mask [batch, all tokens].
+                  {"past", any_float | only(DType::i64) | only(DType::i32), optional},
                   {"temperature", only(DType::f32)},
                   {"seed", only(DType::i32)},
                   {"filters", only(DType::f32)},
@@ -360,6 +362,9 @@ std::vector<OpDef> sample_token_family() {
              one("greedy, one row of several",
                  with(counts, greedy, free, punished, mask, int32s({1}, {0}))),
              one("by temperature after rows", with(none, warm, free, plain, {}, int32s({1}, {0}))),
+             {.name = "by temperature after a mask",
+              .shapes = {{2, 3, 37}, {}, {}, {2, 9}},
+              .inputs = with(none, warm, free, plain)},
              one("one token",
                  with(none, warm, free, plain, int32s({2, 2}, {1 << 30, 0, 0, 1 << 4})))};
        }}};
