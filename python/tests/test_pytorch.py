@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gossamer as gs
-from gossamer import nn
+from gossamer import nn, optim
 from gossamer.nn import functional as F
 
 FILE = Path(__file__).parents[2] / "tests/pytorch/cases.jsonl"
@@ -93,6 +93,46 @@ def test_it_gives_what_pytorch_gives(case):
     for each, wanted in zip(made, case.get("grads", []), strict=False):
         if wanted is not None and (each.grad is not None or any(wanted)):
             close(each.grad.numpy(), wanted, "gradient")
+
+
+STEPS = [json.loads(line) for line in (FILE.parent / "steps.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("case", [case for case in STEPS if "optimizer" in case], ids=lambda case: case["optimizer"])
+def test_optimizers_go_where_pytorchs_go(case):
+    w = gs.tensor([1.0, -2.0, 0.5], requires_grad=True)
+    optimizer = getattr(optim, case["optimizer"])([w], **case["options"])
+
+    def closure():
+        optimizer.zero_grad()
+        loss = ((w * gs.tensor([1.0, 2.0, 3.0]) - 1) ** 4 + w.square()).sum() / 4
+        loss.backward()
+        return loss
+
+    for step in range(2 if case["optimizer"] == "LBFGS" else 5):
+        if case["optimizer"] == "LBFGS":
+            optimizer.step(closure)
+        else:
+            w.grad = gs.tensor([0.3, -0.1 * (step + 1), 0.7 - 0.5 * step])
+            optimizer.step()
+    np.testing.assert_allclose(w.detach().numpy(), case["after"], rtol=2e-4 if case["optimizer"] == "LBFGS" else 1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", [case for case in STEPS if "schedule" in case], ids=lambda case: case["schedule"])
+def test_schedules_go_where_pytorchs_go(case):
+    optimizer = optim.SGD([gs.zeros(1, requires_grad=True)], lr=0.4, momentum=0.9)
+    kind = getattr(optim, case["schedule"])
+    if "parts" in case:
+        several = [getattr(optim, name)(optimizer, *args, **options) for name, args, options in case["parts"]]
+        schedule = kind(optimizer, several, case["milestones"]) if case["milestones"] else kind(several)
+    else:
+        schedule = kind(optimizer, *case["args"], **case["options"])
+    for step, (lr, momentum) in enumerate(case["rates"]):
+        group = optimizer.param_groups[0]
+        assert group["lr"] == pytest.approx(lr, abs=1e-6), step
+        assert group["momentum"] == pytest.approx(momentum, abs=1e-6), step
+        if step < 11:
+            schedule.step()
 
 
 def test_typescript_is_written_from_these_functions():

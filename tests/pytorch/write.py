@@ -1,4 +1,4 @@
-"""Writes cases.jsonl: calls with what PyTorch gives for them, values and gradients. Tests in Node.js (web/tensor/tests/pytorch.test.ts)
+"""Writes cases.jsonl and steps.jsonl: calls with what PyTorch gives for them, values and gradients. Tests in Node.js (web/tensor/tests/pytorch.test.ts)
 and Python (python/tests/test_pytorch.py) make the same calls; they need no PyTorch. After a change here:
 
     PYTHON_WITH_TORCH tests/pytorch/write.py
@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from functions import CASES
+from steps import OPTIMIZERS, SCHEDULES, SEVERAL
 from torch import nn
 from torch.nn import functional as F
 
@@ -119,6 +120,60 @@ def completed(case: dict[str, Any]) -> dict[str, Any]:
     return case
 
 
+def optimized(name: str, options: dict[str, Any]) -> list[Any]:
+    """Parameters after five steps with gradients of a rule; of LBFGS after two steps on a loss."""
+    parameter = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
+    optimizer = getattr(torch.optim, name)([parameter], **options)
+    for step in range(2 if name == "LBFGS" else 5):
+        if name == "LBFGS":
+
+            def closure() -> torch.Tensor:
+                optimizer.zero_grad()
+                loss = ((parameter * torch.tensor([1.0, 2.0, 3.0]) - 1) ** 4 + parameter**2).sum() / 4
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+        else:
+            parameter.grad = torch.tensor([0.3, -0.1 * (step + 1), 0.7 - 0.5 * step])
+            optimizer.step()
+    return numbers(parameter)
+
+
+def scheduled(make: Any) -> list[list[Any]]:
+    """The rate and the momentum before each of twelve steps."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.4, momentum=0.9)
+    schedule = make(optimizer)
+    made = []
+    for step in range(12):
+        made.append([text(optimizer.param_groups[0]["lr"]), text(optimizer.param_groups[0]["momentum"])])
+        optimizer.step()
+        if step < 11:
+            schedule.step()
+    return made
+
+
+def schedule_of(name: str, args: list[Any], options: dict[str, Any]) -> Any:
+    return lambda optimizer: getattr(torch.optim.lr_scheduler, name)(optimizer, *args, **options)
+
+
+def several_of(name: str, parts: list[Any], milestones: list[int]) -> Any:
+    def make(optimizer: torch.optim.Optimizer) -> Any:
+        made = [schedule_of(*part)(optimizer) for part in parts]
+        kind = getattr(torch.optim.lr_scheduler, name)
+        return kind(optimizer, made, milestones) if milestones else kind(made)
+
+    return make
+
+
+def write_steps() -> int:
+    lines: list[dict[str, Any]] = [{"optimizer": name, "options": options, "after": optimized(name, options)} for name, options in OPTIMIZERS]
+    lines += [{"schedule": name, "args": args, "options": options, "rates": scheduled(schedule_of(name, args, options))} for name, args, options in SCHEDULES]
+    lines += [{"schedule": name, "parts": parts, "milestones": milestones, "rates": scheduled(several_of(name, parts, milestones))} for name, parts, milestones in SEVERAL]
+    (HERE / "steps.jsonl").write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    return len(lines)
+
+
 def main() -> None:
     lines = []
     for case in CASES:
@@ -127,7 +182,7 @@ def main() -> None:
         except Exception as problem:
             raise RuntimeError(f"{case}") from problem
     (HERE / "cases.jsonl").write_text("\n".join(lines) + "\n")
-    print(f"{len(lines)} cases by PyTorch {torch.__version__}")
+    print(f"{write_steps()} optimizers and schedules, {len(lines)} cases by PyTorch {torch.__version__}")
 
 
 if __name__ == "__main__":

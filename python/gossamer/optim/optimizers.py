@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..error import Error
-from ..lazy.core import no_grad
+from ..lazy.core import enable_grad, no_grad
 from ..lazy.execution import flush_older, stepped
 from ..lazy.tensors import Tensor, as_tensor, zeros_like
 
@@ -54,8 +54,12 @@ class Optimizer:
         """The values after a step."""
         raise NotImplementedError
 
-    def step(self) -> None:
-        """Gives each parameter that has a gradient its next value."""
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Gives each parameter that has a gradient its next value. closure: computes the loss and its gradients before; it is returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
         flush_older()
         with no_grad():
             for group in self.param_groups:
@@ -64,6 +68,7 @@ class Optimizer:
                     if parameter.grad is not None:
                         self._step(parameter, group, fed)
         stepped()
+        return loss
 
     def _step(self, parameter: Tensor, group: dict[str, Any], fed: dict[tuple[str, int], dict[str, Tensor]]) -> None:
         key = id(parameter)
@@ -80,6 +85,11 @@ class Optimizer:
         for name in names:
             state[name]._assign(after[name]._value)
         parameter._assign(value._value)
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """One more group; options that it does not have are the first group's."""
+        usual = {name: value for name, value in self.param_groups[0].items() if name not in ("params", "initial_lr", "cycles_momentum")}
+        self.param_groups.append({**usual, **param_group, "params": list(param_group["params"])})
 
     def zero_grad(self) -> None:
         """Forgets all gradients."""
@@ -128,14 +138,20 @@ class SGD(Optimizer):
 
     def _numbers(self, group: dict[str, Any], steps: int) -> dict[str, float]:
         # The first gradient is the buffer as it is.
-        return {"lr": group["lr"], "share": 1.0 if steps == 1 else 1 - group["dampening"]} if group["dampening"] else {"lr": group["lr"]}
+        fed = {"lr": group["lr"]}
+        if group["dampening"]:
+            fed["share"] = 1.0 if steps == 1 else 1 - group["dampening"]
+        if group.get("cycles_momentum"):
+            fed["momentum"] = group["momentum"]
+        return fed
 
     def _update(self, value: Tensor, grad: Tensor, state: State, group: dict[str, Any], fed: dict[str, Tensor]) -> tuple[Tensor, State]:
         grad = _decayed(grad, value, group)
         if not group["momentum"]:
             return value - grad * fed["lr"], {}
-        buffer = state["momentum_buffer"] * group["momentum"] + (grad * fed["share"] if "share" in fed else grad)
-        by = grad + buffer * group["momentum"] if group["nesterov"] else buffer
+        momentum: Any = fed.get("momentum", group["momentum"])
+        buffer = state["momentum_buffer"] * momentum + (grad * fed["share"] if "share" in fed else grad)
+        by = grad + buffer * momentum if group["nesterov"] else buffer
         return value - by * fed["lr"], {"momentum_buffer": buffer}
 
 
@@ -150,7 +166,8 @@ class Adam(Optimizer):
 
     def _numbers(self, group: dict[str, Any], steps: int) -> dict[str, float]:
         first, second = group["betas"]
-        return {"rate": group["lr"] / (1 - first**steps), "root": (1 - second**steps) ** -0.5, "kept": 1 - group["lr"] * group["weight_decay"]}
+        cycled = {"first": first, "fresh": 1 - first} if group.get("cycles_momentum") else {}
+        return {**cycled, "rate": group["lr"] / (1 - first**steps), "root": (1 - second**steps) ** -0.5, "kept": 1 - group["lr"] * group["weight_decay"]}
 
     def _update(self, value: Tensor, grad: Tensor, state: State, group: dict[str, Any], fed: dict[str, Tensor]) -> tuple[Tensor, State]:
         if not self._decoupled:
@@ -158,7 +175,7 @@ class Adam(Optimizer):
         elif group["weight_decay"]:
             value = value * fed["kept"]
         first, second = group["betas"]
-        mean = state["exp_avg"] * first + grad * (1 - first)
+        mean = state["exp_avg"] * fed.get("first", first) + grad * fed.get("fresh", 1 - first)
         square = state["exp_avg_sq"] * second + grad * grad * (1 - second)
         return value - mean * fed["rate"] / (square.sqrt() * fed["root"] + group["eps"]), {"exp_avg": mean, "exp_avg_sq": square}
 
