@@ -451,3 +451,37 @@ def test_functions_are_accurate_near_zero():
     for p in (-math.inf, -1, 0, 0.5, 1, 3, math.inf):
         y = np.float32([-3, 2, 4])
         np.testing.assert_allclose(gs.tensor(y).norm(p).numpy(), np.linalg.norm(y, p), rtol=1e-6)
+
+
+def test_states_go_on_from_step_to_step():
+    """Hidden states, losses, sums and a running mean; nothing is read on the way, and all steps are few programs."""
+    gs.manual_seed(1)
+    rnn, head = nn.LSTM(3, 4), nn.Linear(4, 1)
+    optimizer = optim.Adam([*rnn.parameters(), *head.parameters()], 0.05)
+    state, losses, total, baseline = None, [], gs.zeros(1), gs.zeros(1)
+    before = compiled()
+    for _ in range(12):
+        x = gs.randn(5, 2, 3)
+        out, after = rnn(x, state)
+        loss = F.mse_loss(head(out), x.sum(-1, True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        state = tuple(each.detach() for each in after)
+        losses.append(loss.detach())
+        total = total + loss.detach()
+        with gs.no_grad():
+            baseline = baseline * 0.9 + out.mean() * 0.1
+    assert total.item() == pytest.approx(gs.stack(losses).sum().item(), rel=1e-5)
+    assert np.isfinite(state[0].numpy()).all()
+    assert np.isfinite(baseline.item())
+    assert compiled() - before <= 6
+
+
+def test_what_is_computed_without_gradients_stays_bounded():
+    x, weight = gs.randn(4, 4), gs.eye(4) * 0.5
+    before = compiled()
+    for _ in range(1500):
+        x = (x @ weight).tanh()
+    assert abs(x.numpy()).max() < 1e-6
+    assert compiled() - before <= 4

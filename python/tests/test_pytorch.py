@@ -138,3 +138,8 @@ def test_schedules_go_where_pytorchs_go(case):
 def test_typescript_is_written_from_these_functions():
     done = subprocess.run([sys.executable, Path(__file__).parents[2] / "tools/composed/write.py", "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_of_names_is_current():
+    done = subprocess.run([sys.executable, Path(__file__).parents[2] / "tests/pytorch/page.py", "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -16,7 +16,7 @@ from ..compiler import HERE
 from ..element_types import DTYPES
 from ..error import Error
 from . import dtypes
-from .execution import default_device, differentiated, elements, flush_older, replace
+from .execution import carries, default_device, differentiated, elements, evaluate, flush_older, replace
 from .recording import ANYWHERE, Attributes, Value, described, record, shape_text, stopped
 
 if TYPE_CHECKING:
@@ -112,14 +112,19 @@ def is_grad_enabled() -> bool:
     return mode.gradients
 
 
+DEEPEST = 1024
+"""After so many operations without gradients, what is computed so far is computed: loops that read nothing stay bounded."""
+
+
 class Core:
     """What all operations stand on."""
 
-    __slots__ = ("__weakref__", "_grad", "_origin", "_retains", "_value")
+    __slots__ = ("__weakref__", "_depth", "_grad", "_origin", "_retains", "_value")
 
     def __init__(self, value: Value, origin: Origin | None = None) -> None:
         self._value = value
         self._origin = origin
+        self._depth = 0  # how many operations it is from what was computed, without gradients
         self._grad: Any = None
         self._retains = False
 
@@ -224,7 +229,10 @@ class Core:
 
     def detach(self) -> Tensor:
         """The same elements without a past: gradients stop here."""
-        return self._make(self._value)
+        made = self._make(self._value)
+        if self._value.past:
+            carries(made)
+        return made
 
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         """Sums the gradients of this with respect to the leaves that require them up in their `grad`; lazily, nothing runs.
@@ -328,7 +336,7 @@ class Core:
 
     def _assign(self, value: Value) -> None:
         """Takes another value of its type and shape, which is computed with what is read next."""
-        flush_older()
+        flush_older(value)
         if value.dtype != self._value.dtype or value.shape != self._value.shape:
             raise Error(f"{described(self._value)} cannot become {described(value)}", "assign")
         self._value = value
@@ -345,6 +353,7 @@ def apply(op: str, inputs: Sequence[Core | Value | None], attributes: Attributes
     values: list[Value | None] = []
     parents: list[Origin] | None = None
     past = False
+    depth = 0
     for each in inputs:
         if not isinstance(each, Core):
             values.append(each)
@@ -352,6 +361,7 @@ def apply(op: str, inputs: Sequence[Core | Value | None], attributes: Attributes
         value = each._value
         values.append(value)
         past = past or value.past
+        depth = max(depth, each._depth)
         if each._origin is not None and mode.gradients:
             parents = [each._origin] if parents is None else [*parents, each._origin]
     if parents and past:
@@ -366,4 +376,11 @@ def apply(op: str, inputs: Sequence[Core | Value | None], attributes: Attributes
             made.append(Core._make(value, Origin(parents, value)))
         else:
             made.append(Core._make(value))
+            made[-1]._depth = depth + 1
+            if past:
+                carries(made[-1])
+    if depth >= DEEPEST:
+        evaluate([each._value for each in made])
+        for each in made:
+            each._depth = 0
     return made

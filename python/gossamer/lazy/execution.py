@@ -156,6 +156,7 @@ _default = HERE.index("cpu")
 _generation = 0  # steps of optimizers so far
 _due_since = 0
 _due: dict[int, weakref.ref[Any]] = {}
+_carried: list[weakref.ref[Variable]] = []  # what programs may keep between steps, as states and running means
 _roots: list[weakref.ref[Value]] = []  # what backward() was called of, since the last program
 _passed: list[weakref.ref[Value]] = []  # computed, with a history that is kept for gradients that nobody has read yet
 
@@ -169,7 +170,9 @@ def evaluate(asked: Sequence[Value]) -> None:
     global _passed
     due = [variable._value for variable in _alive(_due.values())]
     _due.clear()
-    wanted = {value.id: value for value in (*asked, *due) if value.elements is None}
+    carried = [tensor._value for tensor in _alive(_carried)]
+    _carried.clear()
+    wanted = {value.id: value for value in (*asked, *due, *carried) if value.elements is None}
     if not wanted:
         return
     for device in dict.fromkeys(_place(value) for value in wanted.values()):
@@ -242,9 +245,10 @@ def _flush() -> None:
     evaluate(kept if _due else [])
 
 
-def flush_older() -> None:
-    """Computes what is due from before the latest step, so that each step is a program of its own."""
+def flush_older(but: Value | None = None) -> None:
+    """Computes what is due from before the latest step, so that each step is a program of its own. `but`: a value of this step."""
     if _due and _due_since < _generation:
+        _carried[:] = [ref for ref in _carried if (tensor := ref()) is not None and tensor._value is not but]
         _flush()
 
 
@@ -253,6 +257,13 @@ def differentiated(value: Value) -> None:
     _roots.append(weakref.ref(value))
     if len(_roots) > 64:
         _roots[:] = [ref for ref in _roots if (kept := ref()) is not None and kept.elements is None]
+
+
+def carries(tensor: Variable) -> None:
+    """It is computed with what is read or due next, while what it is computed from is there, if somebody holds it by then."""
+    _carried.append(weakref.ref(tensor))
+    if len(_carried) > 4096:
+        _carried[:] = [ref for ref in _carried if ref() is not None]
 
 
 def replace(variable: Variable) -> None:

@@ -4,12 +4,12 @@ import {bytesOf, type DType as AnyType, GossamerError, product, shapeText, type 
 import {watch} from './anomaly.ts';
 import {category, codeOf, type DType, type DTypeName, dtypeOf, isFloat} from './dtype.ts';
 import {engineOf} from './engine.ts';
-import {ask, awaits, decided, flushOlder, replace, type Variable} from './execution.ts';
+import {ask, awaits, carries, decided, differentiated, flush, flushOlder, replace, type Variable} from './execution.ts';
 import {optionsOf} from './options.ts';
 import {type Attributes, type Device, getRecorder, recordError, recordNode, type Recorded, type Stored, Value} from './recording.ts';
 import {inferShape, shapeOf, wrong} from './shape.ts';
 import {copyOf} from './spare.ts';
-import {carry, traced, tracing} from './tracing.ts';
+import {carry, onResults, traced, tracing} from './tracing.ts';
 
 export interface TensorOptions {
   /** Of the elements in row-major order; one extent may be -1. Default: that of the nested arrays. */
@@ -80,7 +80,16 @@ export interface Again {
 /** What a tensor holds, for when it is gone itself. */
 interface Cell {
   value: Value;
+  /** See BALLAST. */
+  ballast?: ArrayBuffer;
 }
+
+/**
+ * Tensors are small to the collector, which waits until there are millions of them, with what they hold in wasm. So each of this many
+ * comes with bytes that count, but are never touched and take no memory: V8 collects before there are 128 MB of them.
+ */
+const [HEAVY, BALLAST] = [8192, 48 * 2 ** 20];
+let light = 0;
 
 const handles = new FinalizationRegistry<Cell>(({value}) => {
   live -= 1;
@@ -128,6 +137,11 @@ function* tensorsIn(value: unknown): Iterable<Core> {
   }
 }
 
+// What is computed without gradients and given on is a state, mostly.
+onResults((made) => {
+  for (const each of tensorsIn(made)) if (each.current) carries(each.current);
+});
+
 /**
  * Disposes every tensor that `make` makes, but those that it returns (also in arrays and plain objects), parameters, what
  * optimizers and modules keep, gradients, and those on which keep() was called.
@@ -169,6 +183,11 @@ function elements(data: Data, dtype: DType | undefined): {data: TensorData; dtyp
   // The caller may change the array it gave.
   return {data: made.data === (data as unknown) ? copyOf(made.data) : made.data, dtype: made.dtype as DType, shape};
 }
+
+/** Elements of what is carried without being asked to: counts and running means, not masks of activations. */
+const SMALL = 1024;
+/** After so many operations without gradients, what is computed so far is computed: loops that read nothing stay bounded. */
+const DEEPEST = 1024;
 
 /** How many elements of an axis are written, and how many of each end of a longer one. */
 const [MOST_WRITTEN, WRITTEN_END] = [10, 3];
@@ -260,7 +279,13 @@ export class Core implements Variable {
 
   /** @internal From here on the collector tells when it is gone. */
   register(): void {
-    if (!this.#disposed) handles.register(this, (this.#cell = {value: this.#value}), this);
+    if (this.#disposed) return;
+    this.#cell = {value: this.#value};
+    if (++light === HEAVY) {
+      light = 0;
+      this.#cell.ballast = new ArrayBuffer(BALLAST);
+    }
+    handles.register(this, this.#cell, this);
   }
 
   /** @internal Undefined once it was disposed of. */
@@ -358,6 +383,7 @@ export class Core implements Variable {
 
   /** The same elements without a past: gradients stop here. */
   detach(): this {
+    if (this.value.past) carries(this.value);
     return this.make(this.value.hold());
   }
 
@@ -423,6 +449,7 @@ export class Core implements Variable {
     let parents: Origin[] | undefined;
     let past = false;
     let apartFrom = false;
+    let depth = 0;
     const traces = tracing();
     const recorded = inputs.map((input) => {
       if (!(input instanceof Core)) return input;
@@ -434,6 +461,7 @@ export class Core implements Variable {
       if (traces && input.#origin) parents = parents ? [...parents, input.#origin] : [input.#origin];
       else apartFrom ||= value.past;
       past ||= value.past;
+      if (value.depth > depth && !value.stored) depth = value.depth;
       return value.recorded;
     });
     if (parents && apartFrom) {
@@ -447,7 +475,14 @@ export class Core implements Variable {
     return made.map((each) => {
       const tracked = parents !== undefined && isFloat(each.dtype);
       const value = new Value(each, place, tracked, past);
-      return this.make(value, tracked ? new Origin(parents as Origin[], value) : undefined);
+      if (tracked) return this.make(value, new Origin(parents as Origin[], value));
+      if (past && traces && product(value.shape) <= SMALL) carries(value);
+      value.depth = depth + 1;
+      if (value.depth === DEEPEST) {
+        carries(value);
+        flush();
+      }
+      return this.make(value);
     });
   }
 
@@ -498,6 +533,7 @@ export class Core implements Variable {
     const origin = this.#origin;
     if (!origin) throw wrong('backward: nothing that this was computed from requires a gradient');
     flushOlder();
+    differentiated(this.value);
     const owners = origin.owned().filter(({owner}) => owner && (owner.isLeaf || owner.#retains) && !owner.#disposed);
     const gradients = this.gradients(owners, grad);
     gradients.forEach((gradient, at) => {

@@ -31,6 +31,22 @@ export function awaits(gradient: Value, walk: number): void {
   gradient.walk = walk;
   awaited.push(gradient);
 }
+/**
+ * Values that programs may keep between steps, as states, running means and losses: they are computed with what is read or due next, while
+ * what they are computed from is there, unless nobody holds them by then.
+ */
+let carried: Value[] = [];
+
+export function carries(value: Value): void {
+  if (!value.stored) carried.push(value);
+}
+
+/** What backward() was called of: carried, though gradients that are read later still go through it. */
+export function differentiated(value: Value): void {
+  value.root = true;
+  carries(value);
+}
+
 /** Those that the last step has used. */
 let used = awaited;
 /** Values that were replaced, by when. */
@@ -71,6 +87,8 @@ export function flush(): void {
   for (const {value} of asks) want(value, -flushes);
   for (const {current} of due) want(current);
   due = [];
+  for (const value of carried) want(value);
+  carried = [];
   if (asks[0]) {
     for (const gradient of awaited) want(gradient);
     awaited = [];
@@ -110,12 +128,12 @@ function launch(device: Device, values: readonly Value[]): void {
   values.forEach((value, at) => {
     value.stored = results[at];
     // What gradients were taken through once is not kept for more of them, as in PyTorch.
-    const history = value.tracked && !value.passed;
+    const history = value.tracked && (!value.passed || (value.root && value.turn > 0));
     value.cut = value.tracked && !history;
     recorder.settle(value.id, history);
   });
   for (const gradient of used) {
-    if (!gradient.stored && values.some(({passed}) => passed === gradient.walk)) gradient.walk = -1;
+    if (!gradient.stored && values.some(({passed, cut}) => cut && passed === gradient.walk)) gradient.walk = -1;
   }
   drop(recorder.release(-1));
 }

@@ -72,6 +72,10 @@ export class Value {
   walk = 0;
   /** The turn in which it was computed last, less than 0 where it was asked for (execution.ts). */
   turn = 0;
+  /** How many operations it is from what was computed, where no gradient is traced. */
+  depth = 0;
+  /** backward() was called of it. */
+  root = false;
   /** It was computed, and how is forgotten: no gradient goes through it any more. */
   cut = false;
   #holders = 1;

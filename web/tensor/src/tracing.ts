@@ -20,6 +20,11 @@ let carried: boolean | undefined;
 /** How many async functions are under way. */
 let open = 0;
 let context: Context | null | undefined;
+/** Told what noGrad() gives. */
+let results: (made: unknown) => void = () => undefined;
+export function onResults(tell: typeof results): void {
+  results = tell;
+}
 
 function contextOf(): Context | null {
   const {AsyncContext, process} = globalThis as {
@@ -51,6 +56,7 @@ export function traced<T>(on: boolean, make: () => T): T {
 function within<T>(on: boolean, make: () => T): T {
   if (context === undefined) context = contextOf();
   const made = traced(on, () => (context ? context.run(on, make) : make()));
+  if (!on) results(made);
   if (made instanceof Promise) {
     open += 1;
     const end = (): void => void (open -= 1);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {checkpoint, grad, manualSeed, memory, nn, noGrad, optim, Tensor} from '../src/index.ts';
+import {checkpoint, grad, manualSeed, memory, nn, noGrad, optim, synchronize, Tensor} from '../src/index.ts';
 import {near, ramp, skip} from './start.ts';
 
 const F = nn.functional;
@@ -26,20 +26,19 @@ class Deep extends nn.Module {
 
 test('what is computed again has the same gradients, and is not kept', {skip}, async () => {
   const x = ramp([512, 32], 7, 11, 5, 4);
-  const runs = [false, true].map((again) => {
+  const runs: {net: Deep; loss: Tensor}[] = [];
+  const scratch: number[] = [];
+  for (const again of [false, true]) {
     manualSeed(5); // the same weights and masks
     const net = new Deep(6, 32, again);
     const loss = F.mseLoss(net.forward(x), x.mul(0.5));
     loss.backward();
-    return {net, loss};
-  });
-  const scratch: number[] = [];
-  for (const {net, loss} of runs) {
+    runs.push({net, loss});
     const [value] = await Promise.all([loss.data(), ...net.parameters().map(({grad: made}) => (made as Tensor).data())]);
     assert.ok(Number(value[0]) > 0);
     scratch.push(memory().scratch);
   }
-  const [plain, again] = runs as [(typeof runs)[0], (typeof runs)[0]];
+  const [plain, again] = runs as [(typeof runs)[number], (typeof runs)[number]];
   await near(again.loss, await plain.loss.array(), 1e-6);
   for (const [at, parameter] of again.net.parameters().entries()) {
     await near(parameter.grad as Tensor, await (plain.net.parameters()[at]?.grad as Tensor).array(), 1e-6, `parameter ${at}`);
@@ -80,6 +79,7 @@ test('a step with checkpoints is one program', {skip}, async () => {
     optimizer.step();
     return loss.item();
   };
+  await synchronize(); // losses of other tests
   const first = await step();
   const {compiled} = memory();
   for (let at = 0; at < 5; ++at) await step();

@@ -36,7 +36,7 @@ test('optimizers', {skip}, async () => {
   for (const {optimizer: name = '', options, after} of lines.filter(({optimizer}) => optimizer)) {
     const w = new nn.Parameter([1, -2, 0.5]);
     if (name === 'LBFGS') {
-      const lbfgs = new optim.LBFGS([w], options as optim.LBFGSOptions);
+      const lbfgs = new optim.LBFGS([w], options);
       const factors = new Tensor([1, 2, 3]);
       for (let step = 0; step < 2; ++step) {
         await lbfgs.step(() => {
