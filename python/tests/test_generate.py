@@ -128,7 +128,8 @@ def test_one_seed_gives_one_text(model):
     said = list(model.generate(PROMPT, seed=7, **options))
     assert said == list(model.generate(PROMPT, seed=7, **options)) == list(loaded().generate(PROMPT, seed=7, **options))
     assert said != list(model.generate(PROMPT, seed=8, **options))
-    assert list(model.generate(PROMPT, **options)) != list(model.generate(PROMPT, **options))
+    # Two texts without a seed are equal once in 230 times.
+    assert len({tuple(model.generate(PROMPT, **options)) for _ in range(4)}) > 1
 
 
 def rows(model):
