@@ -51,6 +51,30 @@ TEST(Compile, HalvesTakeHalfTheMemoryWhereTheDeviceHasThem) {
   EXPECT_EQ(manifest_of(add, "webgl", "", true), manifest_of(add, "webgl"));
 }
 
+// Where kernels write whole words of what no caller sees; halves, where they only move.
+TEST(Compile, SmallElementsShareWordsBetweenKernels) {
+  const auto weight = [](std::string_view name) {
+    return onnx::tensor(name, 2, {32, 32}, std::vector<uint8_t>(32 * 32, 3));
+  };
+  const auto product = [](const std::string& a, const std::string& b, const std::string& y) {
+    return node("QLinearMatMul", {a, "s", "z", b, "s", "z", "s", "z"}, {y});
+  };
+  const onnx::Message twice = model({{value("x", {"8", "32"}, 2)},
+                                     {product("x", "v", "h"), product("h", "w", "y")},
+                                     {value("y", {"8", "32"}, 2)},
+                                     {weight("v"), weight("w"), floats("s", {}, {0.1f}),
+                                      onnx::tensor("z", 2, {}, std::vector<uint8_t>{9})}});
+  for (const char* target : {"webgpu", "webgl"}) {
+    const std::string manifest = manifest_of(twice, target);
+    const auto is_stored = [&](std::string_view name, std::string_view storage) {
+      return count(manifest,
+                   cat("\"name\":\"", name, "\",\"dtype\":\"u8\",\"storage\":\"", storage));
+    };
+    EXPECT_EQ(is_stored("y/qlinear_matmul.a", "u8"), target == std::string("webgpu")) << manifest;
+    EXPECT_EQ(is_stored("x", "i32") + is_stored("y", "i32"), 2u) << manifest;  // ports
+  }
+}
+
 // An output without a stage of its own still has memory of the target's kind.
 TEST(Compile, ConstantOutputsHaveTexturesInWebgl) {
   const onnx::Message constant =

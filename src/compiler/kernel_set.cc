@@ -6,6 +6,7 @@
 #include "codegen/plan_function.h"
 #include "ir/build.h"
 #include "ir/print.h"
+#include "passes/flatten_access.h"
 #include "schedule/choice.h"
 #include "schedule/trace.h"
 
@@ -44,6 +45,31 @@ KernelReport KernelSet::report_of(const schedule::Group& group,
   return report;
 }
 
+namespace {
+
+// The kernel over the buffers that `placed` has for its own.
+ir::Kernel over(ir::Kernel kernel, const ir::BufferMap& placed) {
+  kernel.body = ir::substitute_buffers(kernel.body, placed);
+  for (ir::Kernel::Param& param : kernel.params)
+    if (const auto found = placed.find(param.buffer.get()); found != placed.end())
+      param.buffer = found->second;
+  return kernel;
+}
+
+// Which of a group's buffers lie otherwise than its stages say.
+std::string placed_ones(const schedule::Group& group, const ir::BufferMap& placed) {
+  std::string text;
+  if (placed.empty()) return text;
+  const auto add = [&](const std::vector<ir::Buffer>& buffers) {
+    for (const ir::Buffer& buffer : buffers) text += placed.contains(buffer.get()) ? '1' : '0';
+  };
+  add(inputs_of(group));
+  add(outputs_of(group));
+  return text;
+}
+
+}  // namespace
+
 const Result<Scheduled>& KernelSet::at(const schedule::Group& group,
                                        const schedule::Capabilities& capabilities,
                                        const schedule::Point* point, Result<Scheduled>& own) const {
@@ -53,46 +79,64 @@ const Result<Scheduled>& KernelSet::at(const schedule::Group& group,
         point ? schedule_at(group, capabilities, *point)
               : Result<schedule::ScheduledGroup>(schedule_default(group, capabilities));
     if (!made) return std::unexpected(std::move(made).error());
-    Canonical kernel = canonicalize(
-        p.signed_ones.empty() ? made->kernel : with_parts(made->kernel, p.signed_ones, p.parts),
-        p.all);
-    return Scheduled{*std::move(made), std::move(kernel)};
+    ir::Kernel kernel = placed_.empty() ? made->kernel : over(made->kernel, placed_);
+    if (!p.signed_ones.empty()) kernel = with_parts(kernel, p.signed_ones, p.parts);
+    return Scheduled{*std::move(made), canonicalize(kernel, p.all)};
   };
   // The parts of a variable with a sign are this compilation's.
   if (!options_.prepared || !p.signed_ones.empty()) return own = make();
   auto& kept = options_.prepared->stages->scheduled;
-  Prepared::Place place{&group, class_of(capabilities), point ? to_string(*point) : ""};
+  Prepared::Place place{&group, class_of(capabilities), point ? to_string(*point) : "",
+                        placed_ones(group, placed_)};
   if (const auto known = kept.find(place); known != kept.end()) return known->second;
   if (kept.size() >= Prepared::most_scheduled) kept.clear();
   return kept.emplace(std::move(place), make()).first->second;
 }
 
-const Scheduled& KernelSet::scheduled(const schedule::Group& group,
-                                      const schedule::Capabilities& capabilities,
-                                      std::optional<Candidate>& from, Result<Scheduled>& own) {
+KernelSet::Chosen KernelSet::choose(const schedule::Group& group,
+                                    const schedule::Capabilities& capabilities,
+                                    const schedule::Point* point, Result<Scheduled>& own) const {
+  if (point) {
+    const Result<Scheduled>& made = at(group, capabilities, point, own);
+    if (made) return {&*made, {}};
+  }
   std::vector<Candidate> candidates;
   if (options_.records && has_points(group))
     candidates = options_.records->points_of(group, capabilities);
   for (Candidate& one : candidates) {
     const Result<Scheduled>& made = at(group, capabilities, &one.point, own);
-    if (!made) continue;
-    ++(one.near.empty() ? recorded_ : nearest_);
-    shipped_ += !one.shipped.empty();
-    from = std::move(one);
-    return *made;
+    if (made) return {&*made, std::move(one)};
   }
-  refused_ += !candidates.empty();
-  return *at(group, capabilities, nullptr, own);
+  return {&*at(group, capabilities, nullptr, own), {}, !candidates.empty()};
+}
+
+Result<std::map<const ir::BufferNode*, int>> KernelSet::neighbours_stored(
+    const schedule::Group& group, const schedule::Capabilities& capabilities,
+    const schedule::Point* point) const {
+  Result<Scheduled> own;
+  const Chosen chosen = choose(group, capabilities, point, own);
+  const ir::Kernel& before = chosen.scheduled->kernel.kernel;
+  GS_ASSIGN(const ir::Kernel kernel, run_passes_before_access(before, capabilities.kind));
+  const std::vector<int> neighbours = passes::neighbours_stored(kernel);
+  std::map<const ir::BufferNode*, int> result;
+  const std::vector<ir::Kernel::Param>& params = chosen.scheduled->group.kernel.params;
+  for (size_t i = 0; i < params.size(); ++i)
+    if (params[i].written) result[params[i].buffer.get()] = neighbours[i];
+  return result;
 }
 
 Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
                                       const schedule::Capabilities& capabilities, int device,
                                       const schedule::Point* point) {
-  std::optional<Candidate> from;
   Result<Scheduled> own;
-  const Result<Scheduled>* at_point = point ? &at(group, capabilities, point, own) : nullptr;
-  const auto& [scheduled, before] =
-      at_point && *at_point ? **at_point : this->scheduled(group, capabilities, from, own);
+  Chosen chosen = choose(group, capabilities, point, own);
+  std::optional<Candidate>& from = chosen.from;
+  if (from) {
+    ++(from->near.empty() ? recorded_ : nearest_);
+    shipped_ += !from->shipped.empty();
+  }
+  refused_ += chosen.refused;
+  const auto& [scheduled, before] = *chosen.scheduled;
   const KernelParameters& p = parameters_;
   const auto passed =
       passed_.run(before,

@@ -55,6 +55,13 @@ class KernelSet {
   // instead of records and the default point. An error names the group's nodes.
   Result<Use> add(const schedule::Group& group, const schedule::Capabilities& capabilities,
                   int device, const schedule::Point* point = nullptr);
+  // Of each buffer that such a kernel writes: how many neighbours its stores write at a time
+  // (passes/flatten_access.h).
+  Result<std::map<const ir::BufferNode*, int>> neighbours_stored(
+      const schedule::Group& group, const schedule::Capabilities& capabilities,
+      const schedule::Point* point) const;
+  // Kernels that are added from now on access these buffers in place of others.
+  void place(ir::BufferMap placed) { placed_ = std::move(placed); }
 
   const std::vector<ir::Kernel>& kernels() const { return kernels_; }
   // As print_shader, of a kernel on device 0.
@@ -67,11 +74,15 @@ class KernelSet {
 
  private:
   using Candidate = schedule::PointSource::Candidate;
-  // At the point that records have, which `from` becomes, or at the default one. `own` is for what
-  // is not kept.
-  const Scheduled& scheduled(const schedule::Group& group,
-                             const schedule::Capabilities& capabilities,
-                             std::optional<Candidate>& from, Result<Scheduled>& own);
+  struct Chosen {
+    const Scheduled* scheduled;
+    std::optional<Candidate> from;  // the record whose point it is
+    bool refused = false;           // records have points, none of which is legal
+  };
+  // At `point` if legal, else at one of the records, else at the default one. `own` is for what is
+  // not kept.
+  Chosen choose(const schedule::Group& group, const schedule::Capabilities& capabilities,
+                const schedule::Point* point, Result<Scheduled>& own) const;
   // Without a point: at the default one, which is no error.
   const Result<Scheduled>& at(const schedule::Group& group,
                               const schedule::Capabilities& capabilities,
@@ -89,6 +100,7 @@ class KernelSet {
   std::vector<KernelReport> reports_;
   std::map<std::pair<int, std::string>, int> by_key_;  // device and canonical key to kernel
   std::vector<const std::string*> keys_;               // there
+  ir::BufferMap placed_;
   int recorded_ = 0, nearest_ = 0, shipped_ = 0, refused_ = 0;
 };
 

@@ -77,9 +77,14 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, TargetKind target,
 }
 
 ir::DType ModuleBuilder::storage_of(const ir::BufferNode& buffer) const {
-  const bool gpu = is_gpu(target_) && device_of(buffer) == 0 && buffer.layout.pack == 1;
+  const bool gpu = is_gpu(target_) && device_of(buffer) == 0 && placed(buffer).layout.pack == 1;
   const ir::TypeRules words{.words = true, .stores_halves = caps_.has_f16};
   return gpu ? words.of(buffer.dtype).stored : buffer.dtype;
+}
+
+const ir::BufferNode& ModuleBuilder::placed(const ir::BufferNode& buffer) const {
+  const auto found = shared_.find(&buffer);
+  return found == shared_.end() ? buffer : *found->second;
 }
 
 int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
@@ -115,6 +120,7 @@ std::vector<schedule::Launched> ModuleBuilder::launched() const {
 
 Result<> ModuleBuilder::build(std::span<const schedule::Launched> launched,
                               const Progress& progress) {
+  GS_TRY(share_words(launched));
   add_inputs();
   GS_TRY(add_checks(launched));
   size_t done = 0;
@@ -245,6 +251,12 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
   return kernels;
 }
 
+bool ModuleBuilder::has_variant(const schedule::Group& group, const ForRows& rows,
+                                const schedule::Capabilities& others) const {
+  return rows.variant || group.rounds.get() || schedule::has_variant(group, caps_, others) ||
+         is_recorded(group, others);
+}
+
 Result<package::Launch> ModuleBuilder::launch_of(const schedule::Group& group,
                                                  const ForRows& rows) {
   const ops::Stage& last = group.last();
@@ -265,9 +277,7 @@ Result<package::Launch> ModuleBuilder::launch_of(const schedule::Group& group,
   const std::optional<schedule::Capabilities> hardware = variant_caps();
   if (device == 0 && hardware && group.long_rounds) {
     launch.hardware = package::Call{launch.kernel, launch.scalars, package::Number(0)};
-  } else if (device == 0 && hardware &&
-             (rows.variant || group.rounds.get() ||
-              schedule::has_variant(group, caps_, *hardware) || is_recorded(group, *hardware))) {
+  } else if (device == 0 && hardware && has_variant(group, rows, *hardware)) {
     std::vector<int> same;
     GS_ASSIGN(launch.hardware, add_kernel(group, *hardware, same, rows.times, at(rows.variant)));
     GS_CHECK(same == launch.tensors, "variants of ", title_of(group), " take other tensors");
@@ -367,12 +377,13 @@ graph::MemoryNeed ModuleBuilder::need_of(const ir::BufferNode& buffer) const {
   const ir::Expr elements = passes::physical_elements(buffer);
   const ir::DType storage = storage_of(buffer);
   need.device = device_of(buffer);
-  const int pack = buffer.layout.pack;
+  const ir::Layout& layout = placed(buffer).layout;
+  const int pack = layout.pack;
   need.bytes = pack == 1 ? ir::simplify(elements * ir::index(ir::byte_size(storage)))
                          : ir::simplify(schedule::ceil_div(elements, pack) * ir::index(4));
-  if (buffer.layout.memory == ir::Memory::texture) {
-    need.width = buffer.layout.width;
-    need.layers = buffer.layout.layers;
+  if (layout.memory == ir::Memory::texture) {
+    need.width = layout.width;
+    need.layers = layout.layers;
     need.height = schedule::ceil_div(elements, 4LL * pack * need.layers * need.width);
     need.texel = storage;
   }

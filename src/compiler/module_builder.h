@@ -65,6 +65,15 @@ class ModuleBuilder {
   bool ends_loops_early() const;
   // A group's kernels: several where few rows, or many, have one of their own.
   std::vector<ForRows> kernels_by_rows(const schedule::Group& group) const;
+  // Whether a launch has a kernel of its own for variant_caps().
+  bool has_variant(const schedule::Group& group, const ForRows& rows,
+                   const schedule::Capabilities& others) const;
+  // Small elements share words where kernels alone access them and write whole words.
+  Result<> share_words(std::span<const schedule::Launched> launched);
+  // Takes out what a kernel of the group writes in parts of words.
+  Result<> drop_written_in_parts(const schedule::Group& group, ir::BufferMap& shared) const;
+  // As it lies in memory.
+  const ir::BufferNode& placed(const ir::BufferNode& buffer) const;
   Result<package::Launch> launch_of(const schedule::Group& group, const ForRows& rows);
   // The group's kernel for these capabilities, and what calls it: its range `times` (0 or 1).
   // `tensors` are its buffers.
@@ -124,6 +133,7 @@ class ModuleBuilder {
   std::map<const ir::BufferNode*, int> tensors_;
   std::vector<ir::Buffer> buffers_;  // of tensors
   std::vector<int> segments_;        // of tensors: where their sizes are known
+  ir::BufferMap shared_;             // buffers whose elements share words, as they lie in memory
   HostProgram host_;
   std::set<const ir::BufferNode*> constant_;
   std::map<const ir::BufferNode*, ir::Buffer> in_place_;  // by the output: whose place it takes

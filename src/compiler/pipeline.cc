@@ -78,6 +78,14 @@ std::vector<Pass> passes_of(TargetKind target, const Machine& machine) {
   return passes;
 }
 
+Result<Kernel> run_passes_before_access(Kernel kernel, TargetKind target) {
+  for (const Pass& pass : passes_of(target)) {
+    if (pass.run == flatten_access.run) break;
+    GS_ASSIGN(kernel, pass.run(kernel));
+  }
+  return kernel;
+}
+
 Result<Kernel> run_pipeline(Kernel kernel, TargetKind target, const Machine& machine) {
   [[maybe_unused]] ir::Properties established = static_cast<ir::Properties>(Property::scheduled);
   for (const Pass& pass : passes_of(target, machine)) {

@@ -28,4 +28,7 @@ std::vector<Pass> passes_of(TargetKind target, const Machine& machine = {});
 // Runs them, verifying the properties established so far after each.
 Result<ir::Kernel> run_pipeline(ir::Kernel kernel, TargetKind target, const Machine& machine = {});
 
+// Those of a GPU before flatten_access alone: indices are logical.
+Result<ir::Kernel> run_passes_before_access(ir::Kernel kernel, TargetKind target);
+
 }  // namespace gossamer::compiler

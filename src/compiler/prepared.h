@@ -25,8 +25,9 @@ struct Scheduled {
 };
 
 struct Prepared {
-  // A group, class_of, and a point as text; empty: the default one.
-  using Place = std::tuple<const schedule::Group*, std::string, std::string>;
+  // A group, class_of, a point as text (empty: the default one), and which of its buffers lie
+  // otherwise than its stages say.
+  using Place = std::tuple<const schedule::Group*, std::string, std::string, std::string>;
   // A model on its way to kernels: fused, in the layouts and algorithms that records say.
   struct Stages {
     graph::StageGraph graph;

@@ -92,7 +92,7 @@ Result<> ModuleBuilder::emit(package::Files& files) {
       }
       for (const ir::Buffer& buffer : buffers_) {
         if (device_of(*buffer) != 0 || storage_of(*buffer) != ir::DType::f16 ||
-            buffer->layout.pack > 1)
+            placed(*buffer).layout.pack > 1)
           continue;
         need(module_, "webgpu-f16");
         break;

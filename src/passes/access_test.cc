@@ -305,5 +305,23 @@ TEST(ClampGuardedLoads, PaddingOfABlockIsInside) {
   EXPECT_TRUE(has(clamped(text("[0]")), "min("));
 }
 
+TEST(FlattenAccess, CountsNeighboursThatStoresWrite) {
+  const auto neighbours = [](const std::string& text) {
+    const auto kernel = ir::parse_kernel(text);
+    EXPECT_TRUE(kernel) << text;
+    return neighbours_stored(*kernel);
+  };
+  EXPECT_EQ(
+      neighbours(R"(kernel k(A: f16[8], write C: f16[64], write D: f16[64], write E: f16[64]) {
+  grid i in 0..8 {
+    C[ramp(i * 4, 1, 4)] = broadcast(A[i], 4)
+    D[ramp(i * 2, 1, 4)] = broadcast(A[i], 4)
+    E[ramp(i * 4 + 1, 1, 4)] = broadcast(A[i], 4)
+  }
+}
+)"),
+      (std::vector<int>{4, 4, 2, 1}));
+}
+
 }  // namespace
 }  // namespace gossamer::passes

@@ -149,6 +149,12 @@ class Flattener {
     return run(s, known);
   }
 
+  // As neighbours_stored, of the stores in what was run; 4 where there are none.
+  int neighbours_stored(const ir::Buffer& buffer) const {
+    const auto found = neighbours_.find(buffer.get());
+    return found == neighbours_.end() ? 4 : found->second;
+  }
+
  private:
   // What knows the bounds in one scope, and what it has simplified there: the addresses of
   // neighbours, and of loads whose indices are loaded, share their parts, which are many.
@@ -265,14 +271,19 @@ class Flattener {
     return ir::make_vector(std::move(parts));
   }
 
-  // Whole words, each from neighbours of one vector: schedules make no other stores (check.cc).
+  // Whether all lanes lie in groups of `count` neighbours, each from a multiple of it on.
+  static bool is_whole(const Expr& element, int count, const Knowledge& known) {
+    return is_run(element) && element->type.lanes % count == 0 &&
+           known.bounds.multiple_of(ir::as<ir::Ramp>(element)->base) % count == 0;
+  }
+
+  // Whole words, each from neighbours of one vector.
   Stmt packed_store(const ir::Store& store, const Expr& element, const Expr& value,
                     Knowledge& known) {
     const int pack = store.buffer->layout.pack, bits = 32 / pack, lanes = value->type.lanes;
     const auto* run = ir::as<ir::Ramp>(element);
-    GS_CHECK(
-        is_run(element) && lanes % pack == 0 && known.bounds.multiple_of(run->base) % pack == 0,
-        "a store writes a part of a word of ", store.buffer->name);
+    GS_CHECK(is_whole(element, pack, known), "a store writes a part of a word of ",
+             store.buffer->name);
     const ir::Buffer words = words_of(store.buffer);
     const ir::Var parts = ir::var("parts", value->type.with_dtype(ir::DType::u32));
     std::vector<Expr> made;
@@ -395,6 +406,8 @@ class Flattener {
           value->type.is_scalar() ? ir::broadcast(value, 4) : value);
     }
     if (buffer.layout.pack > 1) return packed_store(store, address.element, value, known);
+    int& neighbours = neighbours_.emplace(&buffer, 4).first->second;
+    while (neighbours > 1 && !is_whole(address.element, neighbours, known)) neighbours /= 2;
     if (address.element->type.is_scalar() || is_run(address.element)) {
       return ir::store(store.buffer, {address.element}, value);
     }
@@ -409,19 +422,34 @@ class Flattener {
 
   ir::Var grid_;
   std::unordered_map<const ir::BufferNode*, ir::Buffer> words_;
+  std::unordered_map<const ir::BufferNode*, int> neighbours_;
 };
+
+ir::Bounds bounds_of(const ir::Kernel& kernel) {
+  ir::Bounds bounds;
+  for (const ir::Var& scalar : kernel.scalars) bounds.set(scalar.get(), {0, ir::Range{}.high});
+  return bounds;
+}
 
 }  // namespace
 
 ir::Kernel flatten_access(const ir::Kernel& kernel) {
   ir::Kernel result = kernel;
-  ir::Bounds bounds;
-  for (const ir::Var& scalar : kernel.scalars) bounds.set(scalar.get(), {0, ir::Range{}.high});
+  const ir::Bounds bounds = bounds_of(kernel);
   Flattener flattener;
   result.body = ir::simplify(flattener.run(kernel.body, bounds), bounds);
   for (ir::Kernel::Param& param : result.params) {
     if (param.buffer->layout.pack > 1) param.buffer = flattener.words_of(param.buffer);
   }
+  return result;
+}
+
+std::vector<int> neighbours_stored(const ir::Kernel& kernel) {
+  Flattener flattener;
+  flattener.run(kernel.body, bounds_of(kernel));
+  std::vector<int> result;
+  for (const ir::Kernel::Param& param : kernel.params)
+    result.push_back(flattener.neighbours_stored(param.buffer));
   return result;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "ir/nodes.h"
 
 namespace gossamer::passes {
@@ -9,6 +11,10 @@ namespace gossamer::passes {
 // elements are consecutive, and become scalar ones otherwise. Establishes flat_access and
 // contiguous_vectors; needs no_vector_loops and no_unrolled_loops.
 ir::Kernel flatten_access(const ir::Kernel& kernel);
+
+// Of each parameter of such a kernel in linear memory: 4 or 2 where every store to it is of so many
+// neighbours or a multiple, from a multiple of that number on; else 1. Layout::pack may be that.
+std::vector<int> neighbours_stored(const ir::Kernel& kernel);
 
 // Physical elements of a buffer, padding included (4 a texel in texture memory).
 ir::Expr physical_elements(const ir::BufferNode& buffer);

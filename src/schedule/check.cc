@@ -142,29 +142,6 @@ Result<> check_joined(const Schedule& schedule, int64_t tiles) {
   return {};
 }
 
-// Elements that share words are written by whole words, so that a word has one writer: as lanes of
-// vectors that begin at a word.
-Result<> check_words(const ops::Stage& stage, const Nest& nest) {
-  const ir::Layout& layout = stage.output->layout;
-  if (layout.pack == 1) return {};
-  const auto rank = static_cast<int>(stage.output->shape.size());
-  const int dim = vector_dim(layout, rank);
-  const LoopId lane = nest.walks[0].order.back();
-  if (dim >= 0 && nest.loop(lane).kind == LoopKind::vectorized) {
-    Coordinates coordinates(nest);
-    ir::Bounds bounds;
-    const Expr at = coordinates.of(nest.axes[static_cast<size_t>(dim)]);
-    const Expr first = ir::simplify(at - nest.loop(lane).var, bounds);
-    const int64_t lanes = ir::as_int(nest.loop(lane).extent).value_or(1);
-    if (lanes % layout.pack == 0 && !ir::uses(first, nest.loop(lane).var.get()) &&
-        bounds.multiple_of(first) % layout.pack == 0)
-      return {};
-  }
-  return fail(cat("words of ", stage.output->name, " hold ", layout.pack,
-                  " elements each, and the schedule does not write whole ones"),
-              "vectorize the axis along which elements share words");
-}
-
 }  // namespace
 
 Result<> check(const Schedule& schedule) {
@@ -173,7 +150,6 @@ Result<> check(const Schedule& schedule) {
   if (stage.kind == ops::StageKind::scatter) return {};
   GS_TRY(check_launch(nest));
   GS_TRY(check_vectors(stage, nest));
-  GS_TRY(check_words(stage, nest));
   if (stage.kind != ops::StageKind::compute) GS_TRY(check_accumulators(nest));
   if (stage.kind == ops::StageKind::scan && stage.segment > 0 &&
       nest.loop(nest.axes[stage.along]).split < 0)

@@ -151,13 +151,6 @@ TEST(Groups, StagesOverTheSameRows) {
 )");
 }
 
-TEST(Groups, StagesThatPackWordsAreAlone) {
-  const Rows rows(ir::index(8), ir::index(65));
-  EXPECT_EQ(grouped(rows.program(), {rows.c.get()}, webgpu), "sum + quotient");
-  const_cast<ir::BufferNode*>(rows.c.get())->layout.pack = 2;
-  EXPECT_EQ(grouped(rows.program(), {rows.c.get()}, webgpu), "sum; quotient");
-}
-
 TEST(Groups, InvocationsShareARow) {
   const Rows rows(index(6), index(64));
   EXPECT_EQ(loops(only_group(rows.program(), rows.c, with_hardware()), with_hardware()),

@@ -214,25 +214,5 @@ TEST(Illegal, Text) {
   });
 }
 
-TEST(Illegal, PartsOfWords) {
-  ir::Layout words = blocked;
-  words.pack = 4;
-  const Capabilities caps = capabilities_of(TargetKind::webgpu);
-  const std::string error =
-      "schedule of \"twice\": words of C hold 4 elements each, and the schedule does not write "
-      "whole ones "
-      "(vectorize the axis along which elements share words)";
-  const Stage stage = twice(index(3), index(10), words);
-  expect_errors(
-      {{stage, "fuse(i, j) -> item; bind(item, grid)", error},
-       {stage, "split(j, 2, round_up) -> j.tile, lane; vectorize(lane); bind(i, grid)", error},
-       {stage, "split(i, 3) -> i.tile, lane; reorder(j, lane); vectorize(lane); bind(i.tile, grid)",
-        error}},
-      caps);
-  EXPECT_NE(
-      loops(stage, "split(j, 4, round_up) -> j.tile, lane; vectorize(lane); bind(i, grid)", caps),
-      error);
-}
-
 }  // namespace
 }  // namespace gossamer::schedule

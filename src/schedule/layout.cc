@@ -35,7 +35,7 @@ class Chooser {
         records_(records),
         hardware_(hardware),
         costs_(costs_of(capabilities)),
-        placed_(program, ports, capabilities),
+        placed_(ports, capabilities),
         packing_(placed_, constant_, capabilities) {
     for (const ir::BufferNode* constant : ports.constants) constant_.insert(constant);
   }
@@ -250,7 +250,6 @@ class Chooser {
     const int axis = pointwise ? choose_axis(stage) : -1;
     Layout layout = port_layout(*stage.output, caps_);
     if (axis >= 0) layout = vector_layout(stage.output->shape, axis, caps_);
-    if (placed_.shares_words(stage.output)) layout = placed_.layout_of(stage.output.get());
     if (axis >= 0 && caps_.texture_memory && !port) add_layers(stage, axis, layout);
     if (stage.kind == StageKind::reduce && axis >= 0 && !online_.contains(stage.output.get()))
       packing_.pack_operands(stage, axis, block_, result);

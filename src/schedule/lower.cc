@@ -13,6 +13,7 @@
 #include "schedule/hold_inside.h"
 #include "schedule/lower_loops.h"
 #include "schedule/scatter.h"
+#include "schedule/texture_layout.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -64,23 +65,43 @@ Stmt in_loops(const std::vector<std::pair<Var, Expr>>& loops, Stmt body) {
   return body;
 }
 
-// An invocation an update.
-Stmt row(const ops::Stage& stage, int64_t group) {
+// How many neighbours along its last axis an invocation of `row` writes: whole words of elements
+// that may share them.
+int neighbours_of(const ops::Stage& stage, const Capabilities& caps) {
+  if (stage.axes.empty() || !may_share_words(stage.output->dtype, caps)) return 1;
+  const Var& last = stage.axes.back();
+  const auto extent = ir::as_int(stage.extents.back());
+  const bool whole = extent && *extent % caps.vector_lanes == 0 &&
+                     stage.target.back().get() == last.get() &&
+                     ir::prove_equal(stage.extents.back(), stage.output->shape.back()) &&
+                     std::none_of(stage.target.begin(), stage.target.end() - 1,
+                                  [&](const Expr& e) { return ir::uses(e, last.get()); });
+  return whole ? caps.vector_lanes : 1;
+}
+
+// An invocation an update, or some neighbours.
+Stmt row(const ops::Stage& stage, const Capabilities& caps) {
+  const int64_t group = caps.group_size, lanes = neighbours_of(stage, caps);
+  std::vector<Expr> extents = stage.extents;
+  if (lanes > 1) extents.back() = ir::index(*ir::as_int(extents.back()) / lanes);
   Expr updates = ir::index(1);
-  for (const Expr& extent : stage.extents) updates = updates * extent;
+  for (const Expr& extent : extents) updates = updates * extent;
   updates = ir::simplify(updates);
-  const Var item = ir::var("item"), invocation = ir::var("invocation");
+  const Var item = ir::var("item"), invocation = ir::var("invocation"), lane = ir::var("lane");
   const Expr update = Expr(item) * ir::index(group) + invocation;
   ir::VarMap axes;
-  const std::vector<Expr> place = unravel(update, stage.extents);
+  std::vector<Expr> place = unravel(update, extents);
+  if (lanes > 1) place.back() = place.back() * ir::index(lanes) + lane;
   for (size_t i = 0; i < place.size(); ++i) axes[stage.axes[i].get()] = place[i];
   std::vector<Expr> target;
   Expr inside = update < updates;
   for (size_t d = 0; d < stage.target.size(); ++d) {
     target.push_back(ir::substitute(stage.target[d], axes));
+    if (lanes > 1 && d + 1 == stage.target.size()) continue;
     inside = inside && target[d] >= ir::index(0) && target[d] < stage.output->shape[d];
   }
-  const Stmt store = ir::store(stage.output, target, ir::substitute(stage.values[0], axes));
+  Stmt store = ir::store(stage.output, target, ir::substitute(stage.values[0], axes));
+  if (lanes > 1) store = ir::loop(lane, ir::index(lanes), ir::LoopKind::vectorized, store);
   const Stmt invocations =
       ir::loop(invocation, ir::index(group), ir::LoopKind::group, ir::branch(inside, store));
   return ir::loop(item, ir::simplify(ceil_div(updates, group)), ir::LoopKind::grid, invocations);
@@ -348,9 +369,9 @@ Result<ir::Kernel> lower(const Schedule& schedule) {
   const ops::Stage stage = with_legal_loads(schedule.stage(), schedule);
   const Nest& nest = schedule.nest();
   if (stage.kind == ops::StageKind::scatter) {
-    const int group = schedule.capabilities().group_size;
-    const bool any_order = group > 1 && writes_a_row(stage);
-    return finish(stage, any_order ? row(stage, group) : scatter(stage));
+    const Capabilities& caps = schedule.capabilities();
+    const bool any_order = caps.group_size > 1 && writes_a_row(stage);
+    return finish(stage, any_order ? row(stage, caps) : scatter(stage));
   }
   Coordinates coordinates(nest);
   const Destination memory{stage.output, coordinates.of(nest.axes), {}, {}};

@@ -186,11 +186,6 @@ bool pays(const Group& group, const Capabilities& caps, const Capabilities* othe
 std::optional<Group> merged_rows(const Group& producer, const Group& reader,
                                  const Capabilities& caps, const Capabilities* others) {
   if (producer.form == GroupForm::points || reader.form == GroupForm::points) return std::nullopt;
-  // Words of several elements are written by vectors, which rows need not have.
-  const auto shares_words = [](const Member& one) { return one.stage.output->layout.pack > 1; };
-  if (std::ranges::any_of(producer.members, shares_words) ||
-      std::ranges::any_of(reader.members, shares_words))
-    return std::nullopt;
   Group merged{GroupForm::rows, producer.members};
   // A single stage has its own points as rows where it gives a value a row.
   if (producer.form == GroupForm::single) {

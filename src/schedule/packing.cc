@@ -82,11 +82,8 @@ void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& res
     }
     if (!constant && !reused(stage, axis)) continue;
     if (stage.reduce_axes.empty()) continue;
-    Layout layout =
+    const Layout layout =
         packed_layout(stage, *load, axis, static_cast<int>(moving - load->indices.begin()));
-    // A texel holds several words, which one fragment would have to write.
-    if (may_share_words(source->dtype, caps_) && !caps_.texture_memory)
-      layout = packed(layout, *source, caps_);
     const std::pair place_of{source, constant ? 0 : block};
     if (const auto known = packed_.find(place_of);
         known != packed_.end() && placed_.layout_of(known->second.get()) == layout) {

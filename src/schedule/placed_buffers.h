@@ -12,12 +12,10 @@ namespace gossamer::schedule {
 
 class PlacedBuffers {
  public:
-  PlacedBuffers(const ops::Program& program, const Ports& ports, const Capabilities& caps);
+  PlacedBuffers(const Ports& ports, const Capabilities& caps) : ports_(ports), caps_(caps) {}
 
   // What the buffer was given, else that of a port.
   ir::Layout layout_of(const ir::BufferNode* buffer) const;
-  // Whether its elements share words, as its layout says.
-  bool shares_words(const ir::Buffer& buffer) const { return packed_.contains(buffer.get()); }
   // The first layout stays: a state lies as a port does.
   void place(const ir::Buffer& buffer, const ir::Layout& layout);
   // New buffers carry the layouts; ports that no stage writes get theirs on first sight.
@@ -28,11 +26,8 @@ class PlacedBuffers {
   std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced() const;
 
  private:
-  ir::Layout layout_of_port(const ir::BufferNode& buffer) const;
-
   const Ports& ports_;
   const Capabilities& caps_;
-  std::unordered_set<const ir::BufferNode*> packed_;  // constants whose elements share words
   std::map<const ir::BufferNode*, ir::Layout> layouts_;
   std::map<const ir::BufferNode*, ir::Buffer> by_old_;
   std::vector<std::pair<ir::Buffer, ir::Buffer>> fresh_;

@@ -128,25 +128,6 @@ TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
   }
 }
 
-// Copies of constants of small types take what the constants do, where memory has no smaller parts.
-TEST(Layouts, PackedConstantsShareWords) {
-  for (TargetKind target : all_targets) {
-    const Capabilities caps = capabilities_of(target);
-    const Buffer a = ir::buffer("A", DType::f16, {index(16), index(64)});
-    const Buffer b = ir::buffer("B", DType::f16, {index(64), index(64)});
-    const Buffer c = ir::buffer("C", DType::f32, {index(16), index(64)});
-    const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k");
-    const auto number = [](const Expr& e) { return ir::cast(DType::f32, e); };
-    ops::Program stages{
-        sum_over(c, {i, j}, k, 64, number(ir::load(a, {i, k})) * number(ir::load(b, {k, j})))};
-    std::vector<std::pair<Buffer, Buffer>> replaced;
-    choose_layouts(stages, {{a.get()}, {c.get()}, {b.get()}}, caps, replaced);
-    ASSERT_EQ(stages[0].stage()->name, "pack") << name_of(target);
-    const bool words = is_gpu(target) && !caps.texture_memory;
-    EXPECT_EQ(stages[0].output()->layout.pack, words ? 2 : 1) << name_of(target);
-  }
-}
-
 // A norm over groups of four channels of an open image lies as the convolution before it.
 TEST(Layouts, NormsOfGroupsKeepChannelsInLanes) {
   const Capabilities caps = capabilities_of(TargetKind::cpu);

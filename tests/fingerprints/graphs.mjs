@@ -210,6 +210,16 @@ export const halves = () => model({
   outputs: [value('shares', 'f16', ['n', 80]), value('normal', 'f16', ['n', 80]), value('positive', 'f16', [1, 16, 18, 18]), value('most', 'f16', []), value('half', 'f16', [77])],
 });
 
+/** A cache of halves that grows by rows. */
+export const halfCache = () => model({
+  nodes: [
+    node('Cast', ['rows'], ['stored'], {integers: {to: 10}}), node('Concat', ['past', 'stored'], ['present'], {integers: {axis: 2}}),
+    node('Cast', ['present'], ['wide'], {integers: {to: 1}}), node('Softmax', ['wide'], ['shares'], {integers: {axis: 2}}),
+  ],
+  inputs: [value('past', 'f16', [1, 2, 'p', 16]), value('rows', 'f32', [1, 2, 'n', 16])],
+  outputs: [value('present', 'f16', [1, 2, 'q', 16]), value('shares', 'f32', [1, 2, 'q', 16])],
+});
+
 /** Types that most GPUs lack, mixed with f32. */
 export const mixedTypes = () => model({
   nodes: [

@@ -62,6 +62,7 @@ const made = [
   ['train_cnn', graphs.trainCnn, ADAPTERS],
   ['many_inputs', graphs.manyInputs, ['opengl,es31']],
   ['halves', graphs.halves, ['webgpu,f16', 'webgpu,f16,hardware']],
+  ['half_cache', graphs.halfCache, STATE],
   ['mixed_types', graphs.mixedTypes, ['webgpu,f16', ...SIDES]],
   ['branching', graphs.branching, SIDES],
   ['grower', graphs.grower, STATE],

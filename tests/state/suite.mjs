@@ -24,22 +24,27 @@ const TOKENS = 40;
 
 const decoder = gpt2({length: 1, past: 8, free: true, layers: 2, width: 64, heads: 4, vocabulary: 256});
 writeFileSync(path.join(work, 'decoder.onnx'), onnxFile(decoder));
-// Rows of [1, 2, past, 3] and of [list, 2], of any number at once, and what reads them whole.
-writeFileSync(path.join(work, 'grower.onnx'), model({
-  nodes: [
-    node('Concat', ['past', 'rows'], ['present'], {integers: {axis: 2}}), node('Concat', ['list', 'items'], ['longer'], {integers: {axis: 0}}),
-    node('Mul', ['present', 'present'], ['square']), node('ReduceSum', ['square', 'two'], ['squares'], {integers: {keepdims: 0}}),
-    node('ReduceSum', ['longer', 'first'], ['sums'], {integers: {keepdims: 0}}),
-  ],
-  inputs: [value('past', 'f32', [1, 2, 'p', 3]), value('rows', 'f32', [1, 2, 'n', 3]), value('list', 'f32', ['l', 2]), value('items', 'f32', ['m', 2])],
-  outputs: [value('present', 'f32', [1, 2, 'q', 3]), value('longer', 'f32', ['k', 2]), value('squares', 'f32', [1, 2, 3]), value('sums', 'f32', [2])],
-  weights: [stored({type: 'i64', shape: [1], data: BigInt64Array.of(2n)}, 'two'), stored({type: 'i64', shape: [1], data: BigInt64Array.of(0n)}, 'first')],
-}));
+// Rows of [1, 2, past, width] and of [list, 2], of any number at once, and what reads them whole. Halves share words on a GPU where a row is
+// whole words.
+for (const [name, type, width] of [['grower', 'f32', 3], ['halves', 'f16', 4]]) {
+  const cast = (from, to, kind) => node('Cast', [from], [to], {integers: {to: kind === 'f16' ? 10 : 1}});
+  writeFileSync(path.join(work, `${name}.onnx`), model({
+    nodes: [
+      cast('rows', 'stored', type), node('Concat', ['past', 'stored'], ['present'], {integers: {axis: 2}}),
+      node('Concat', ['list', 'items'], ['longer'], {integers: {axis: 0}}), cast('present', 'wide', 'f32'),
+      node('Mul', ['wide', 'wide'], ['square']), node('ReduceSum', ['square', 'two'], ['squares'], {integers: {keepdims: 0}}),
+      node('ReduceSum', ['longer', 'first'], ['sums'], {integers: {keepdims: 0}}),
+    ],
+    inputs: [value('past', type, [1, 2, 'p', width]), value('rows', 'f32', [1, 2, 'n', width]), value('list', 'f32', ['l', 2]), value('items', 'f32', ['m', 2])],
+    outputs: [value('present', type, [1, 2, 'q', width]), value('longer', 'f32', ['k', 2]), value('squares', 'f32', [1, 2, width]), value('sums', 'f32', [2])],
+    weights: [stored({type: 'i64', shape: [1], data: BigInt64Array.of(2n)}, 'two'), stored({type: 'i64', shape: [1], data: BigInt64Array.of(0n)}, 'first')],
+  }));
+}
 
 const speaker = llama({});
 writeFileSync(path.join(work, 'llama.onnx'), speaker.file);
 
-for (const name of ['decoder', 'grower', 'llama']) {
+for (const name of ['decoder', 'grower', 'halves', 'llama']) {
   for (const target of ['wasm', 'webgpu', 'webgl', 'cpu']) {
     for (const state of [false, true]) {
       const out = path.join(work, `${name}_${target}_${state ? 'in_place' : 'copied'}`);
@@ -83,23 +88,25 @@ function same(a, b, tolerance = 1e-4) {
   return problems.slice(0, 3);
 }
 
-const numbers = (count, seed) => Array.from({length: count}, (_, at) => Math.round(100 * Math.sin(seed + 1.7 * at)) / 100);
-const steps = [[3, 1], [1, 2], [5, 40], [20, 1], [1, 1]].map(([n, m], at) => ({rows: numbers(6 * n, at), items: numbers(2 * m, 10 + at)}));
+// Numbers that halves hold.
+const numbers = (count, seed) => Array.from({length: count}, (_, at) => Math.round(64 * Math.sin(seed + 1.7 * at)) / 64);
+const stepsOf = (width) => [[3, 1], [1, 2], [5, 40], [20, 1], [1, 1]].map(([n, m], at) => ({rows: numbers(2 * width * n, at), items: numbers(2 * m, 10 + at)}));
 /** By the definition. */
-function expected() {
+function expected(steps, width) {
   const [past, list] = [[[], []], []];
   return steps.map(({rows, items}) => {
-    const n = rows.length / 6;
-    past.forEach((half, at) => half.push(...rows.slice(3 * n * at, 3 * n * (at + 1))));
+    const n = rows.length / (2 * width);
+    past.forEach((half, at) => half.push(...rows.slice(width * n * at, width * n * (at + 1))));
     list.push(...items);
     const sum = (values, width, of) => Array.from({length: width}, (_, column) => values.reduce((total, each, at) => (at % width === column ? total + of(each) : total), 0));
     return {
-      squares: past.flatMap((half) => sum(half, 3, (each) => each * each)), sums: sum(list, 2, (each) => each),
-      past: {shape: [1, 2, past[0].length / 3, 3], data: past.flat()}, list: {shape: [list.length / 2, 2], data: [...list]},
+      squares: past.flatMap((half) => sum(half, width, (each) => each * each)), sums: sum(list, 2, (each) => each),
+      past: {shape: [1, 2, past[0].length / width, width], data: past.flat()}, list: {shape: [list.length / 2, 2], data: [...list]},
     };
   });
 }
-const grown = expected();
+const steps = stepsOf(3), grown = expected(steps, 3);
+const wider = stepsOf(4), grownHalves = expected(wider, 4);
 
 const lib = path.join(root, 'web/runtime/dist');
 const runtime = await import(pathToFileURL(path.join(lib, 'runtime.js')).href);
@@ -115,6 +122,8 @@ for (const kept of [false, true]) {
     tally.record(`several rows at once in Node, ${form}${kept ? ' from run to run' : ''}`, same(grown, await grow(runtime, at(`grower_wasm_${form}`), {device: 'wasm', steps, kept})));
   }
 }
+
+tally.record('halves in Node', same(grownHalves, await grow(runtime, at('halves_wasm_in_place'), {device: 'wasm', steps: wider, width: 4, kept: true})));
 
 const {grow: more} = WebAssembly.Memory.prototype;
 const refused = () => {
@@ -169,6 +178,13 @@ try {
     const all = await ask('grow', `grower_${device}_in_place`, {device, steps, kept: true});
     tally.record(`several rows at once on ${device}`, all.error ?? same(grown, all));
   }
+  for (const device of ['webgpu', 'webgl']) {
+    const all = await ask('grow', `halves_${device}_in_place`, {device, steps: wider, width: 4, kept: true});
+    tally.record(`halves on ${device}`, all.error ?? same(grownHalves, all));
+  }
+  const {tensors, inputs} = manifestOf('halves_webgpu_in_place');
+  const {storage} = tensors[inputs.find(({name}) => name === 'past').tensor];
+  tally.record('halves share words of memory', storage === 'f16' ? undefined : storage);
   for (const [device, form] of [['webgpu', 'in_place'], ['webgpu', 'copied'], ['webgl', 'in_place']]) {
     const problems = await ask('fail', `grower_${device}_${form}`, {device, steps, wanted: grown});
     tally.record(`runs that fail on ${device}, ${form}`, problems.error ?? problems);

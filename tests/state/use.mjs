@@ -52,14 +52,14 @@ export async function talk({load}, from, {device, state, tokens, rows, count = (
 }
 
 /** Sequences that grow by several rows at once, along an inner and along the first axis: from run to run, and with all fed and read. */
-export async function grow({load, tensor}, from, {device, steps, kept}) {
+export async function grow({load, tensor}, from, {device, steps, width = 3, kept}) {
   const state = {past: 'present', list: 'longer'};
   const model = await load(from, {device, threads: 1, ...(kept && {state})});
   try {
     const all = [];
-    let before = {past: tensor(new Float32Array(0), [1, 2, 0, 3]), list: tensor(new Float32Array(0), [0, 2])};
+    let before = {past: tensor(new Float32Array(0), [1, 2, 0, width]), list: tensor(new Float32Array(0), [0, 2])};
     for (const {rows, items} of steps) {
-      const feeds = {rows: tensor(Float32Array.from(rows), [1, 2, rows.length / 6, 3]), items: tensor(Float32Array.from(items), [items.length / 2, 2])};
+      const feeds = {rows: tensor(Float32Array.from(rows), [1, 2, rows.length / (2 * width), width]), items: tensor(Float32Array.from(items), [items.length / 2, 2])};
       const out = await model.run(kept ? feeds : {...feeds, ...before});
       const result = {squares: Array.from(await out.squares.data()), sums: Array.from(await out.sums.data())};
       for (const [name, next] of Object.entries(state)) {
