@@ -113,8 +113,12 @@ INSTANTIATE_TEST_SUITE_P(Entries, CatalogTest, testing::ValuesIn(all_entries()),
                            return name.empty() ? info.param->name : name + "_" + info.param->name;
                          });
 
+// `name`: with its domain, if it is not ONNX's.
 std::string error_of(std::string_view name, const Case& test) {
-  const OpDef* def = builtin_catalog().find("", name);
+  const size_t dot = name.rfind('.');
+  const OpDef* def = dot == std::string_view::npos
+                         ? builtin_catalog().find("", name)
+                         : builtin_catalog().find(name.substr(0, dot), name.substr(dot + 1));
   DefinedCase made = define_case(*def, test, case_inputs(*def, test));
   return made.status ? "no error" : made.status.error().to_string();
 }
@@ -151,6 +155,9 @@ TEST(CatalogErrors, ParametersThatDoNotFit) {
   };
   Case split = {.name = "s", .shapes = {{11}}, .attributes = {{"num_outputs", 5}}};
   refuses("Split", split, "5 parts for 1 outputs");
+  Case experts = {.name = "m", .shapes = {{3, 8}, {3, 4}, {4, 10, 8}, absent, {4, 8, 5}}};
+  experts.attributes = {{"activation_type", "swiglu"}};
+  refuses("com.microsoft.MoE", experts, "`swiglu_fusion` is 0, and there is no third layer");
   Case dots = {.name = "e", .shapes = {{3, 3, 3}, {3, 3, 3, 3}}};
   dots.attributes = {{"equation", "...ii,...jj->...ij"}};
   refuses("Einsum", dots, "\"...\" is 1 axes of one input and 2 of another");

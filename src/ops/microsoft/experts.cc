@@ -103,7 +103,14 @@ Tensor gated(Builder& b, const Tensor& first, const Tensor& third, bool by_tanh)
 
 Result<Tensor> between(Builder& b, const Tensor& first, const Tensor& third) {
   const std::string name = b.text("activation_type");
-  if (name == "swiglu" || name == "geglu") return gated(b, first, third, name == "geglu");
+  if (name == "swiglu" || name == "geglu") {
+    const int64_t fusion = b.integer("swiglu_fusion");
+    if (!third && fusion != 1 && fusion != 2)
+      return b.error(cat("`swiglu_fusion` is ", fusion, ", and there is no third layer"),
+                     "with 1 the first layer has gates and linear parts in turn, with 2 one behind "
+                     "the other");
+    return gated(b, first, third, name == "geglu");
+  }
   Tensor y = first;
   if (name == "gelu") {
     GS_ASSIGN(y, b.call1("Gelu", {first}, {{"approximate", "tanh"}}));
