@@ -135,3 +135,38 @@ def test_summary():
     text = nn.summary(Tied(), gs.tensor([1, 2]))
     assert "embed    Embedding  [2, 3]  15" in text
     assert text.endswith("15 parameters, 15 of them learn; 4 numbers in buffers")
+
+
+def test_lazy_layers_take_sizes_from_the_first_input():
+    lazy = nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2))
+    lazy.eval()
+    assert list(lazy.parameters()) == []
+    assert lazy(gs.ones(1, 3, 5, 5)).shape == (1, 2)
+    assert list(lazy.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias", "3.weight", "3.bias", "1.running_mean", "1.running_var"]
+    assert type(getattr(lazy, "3")) is nn.Linear
+    assert not lazy[0].training
+
+
+def test_fractional_pools_and_functions_in_place():
+    values, places = F.fractional_max_pool2d_with_indices(gs.arange(36).float().reshape(1, 1, 6, 6), 2, 3)
+    assert values.shape == (1, 1, 3, 3)
+    np.testing.assert_array_equal(values.numpy(), places.float().numpy())
+    x = gs.tensor([-1.0, 2.0])
+    assert F.relu_(x) is x
+    assert x.tolist() == [0, 2]
+    assert not x.is_cuda
+    assert not x.is_complex()
+    mantissa, exponent = gs.tensor([8.0, -0.3, 0.0]).frexp()
+    np.testing.assert_allclose(mantissa.numpy() * 2.0 ** exponent.numpy(), [8, -0.3, 0], rtol=1e-6)
+    assert ((mantissa.abs() < 1) & ((mantissa.abs() >= 0.5) | (mantissa == 0))).all()
+
+
+def test_sparse_adam_leaves_other_rows_alone():
+    table = nn.Embedding(4, 2)
+    before = table.weight.numpy().copy()
+    optimizer = gs.optim.SparseAdam(table.parameters(), 0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        table(gs.tensor([1, 3])).sum().backward()
+        optimizer.step()
+    np.testing.assert_allclose(table.weight.numpy() - before, [[0, 0], [-0.3, -0.3], [0, 0], [-0.3, -0.3]], atol=1e-5)

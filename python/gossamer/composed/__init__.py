@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..error import Error
-from ..lazy import core as _core
-from ..lazy.core import mode
 from ..lazy.tensors import Tensor
 from . import arrange, elementwise, layout, linalg, reductions, special, statistics
+from .prelude import become
 
 IN_PLACE = (
     "abs", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
@@ -27,29 +25,11 @@ IN_PLACE = (
 
 def _in_place(name: str) -> Any:
     def method(x: Tensor, *given: Any, **named: Any) -> Tensor:
-        return become(x, getattr(x, name)(*given, **named), name)
+        return become(x, getattr(x, name)(*given, **named), f"{name}_")
 
     method.__name__ = f"{name}_"
     method.__doc__ = f"{name}() in place: this tensor gets the elements, others keep theirs."
     return method
-
-
-def become(x: Tensor, made: Tensor, name: str) -> Tensor:
-    """x with the elements, and the past, of what was computed from it."""
-    if mode.gradients and x.requires_grad and x.is_leaf:
-        raise Error("this is a leaf that requires a gradient", f"{name}_", "do it within no_grad()")
-    if made._dtype != x._dtype:
-        if _core.dtypes.category(made._dtype) > _core.dtypes.category(x._dtype):
-            raise Error(f"{x.dtype.name} cannot become {made.dtype.name}", f"{name}_", "convert it first")
-        made = made.to(x._dtype)
-    moves = name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims")
-    if made.shape != x.shape and not moves:
-        raise Error(f"shape {list(x.shape)} cannot become {list(made.shape)}", f"{name}_")
-    if moves or (made._origin is not None and mode.gradients):
-        x._value, x._origin = made._value, made._origin
-    else:
-        x._assign(made._value)
-    return x
 
 
 for _module in (elementwise, reductions, layout, special, statistics, arrange, linalg):
@@ -61,3 +41,15 @@ for _module in (elementwise, reductions, layout, special, statistics, arrange, l
 for _name in IN_PLACE:
     if hasattr(Tensor, _name) and not hasattr(Tensor, f"{_name}_"):
         setattr(Tensor, f"{_name}_", _in_place(_name))
+
+FALSE_PROPERTIES = (
+    "is_cuda", "is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu",
+)  # fmt: skip
+"""What no tensor is, as a property."""
+FALSE_METHODS = ("is_complex", "is_conj", "is_distributed", "is_inference", "is_neg", "is_pinned", "is_shared")
+"""What no tensor is, as a method."""
+for _name in FALSE_PROPERTIES:
+    setattr(Tensor, _name, property(lambda self: False, doc="False."))
+for _name in FALSE_METHODS:
+    setattr(Tensor, _name, lambda self: False)
+Tensor.is_cpu = property(lambda self: self.device == "cpu", doc="Whether it is computed on the CPU.")  # type: ignore[attr-defined]

@@ -58,6 +58,14 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Number) -> Tensor:
     return x.scatter(at, index.reshape([-1 if axis == at else 1 for axis in range(x.ndim)]).expand(shape), filled)
 
 
+def as_strided_scatter(x: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0) -> Tensor:
+    """With elements at steps of memory in row-major order replaced."""
+    places = [storage_offset]
+    for extent, step in zip(size, stride):
+        places = [place + each * step for place in places for each in range(extent)]
+    return x.reshape([-1]).scatter(0, constant(x, places, [len(places)], "i64"), src.reshape([-1])).reshape(x.shape)
+
+
 def index_reduce(x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True) -> Tensor:
     """Slices joined with those at places along an axis; reduce: prod, mean, amax, amin."""
     return scatter_reduce(x, dim, rows_of(x, dim, index, source), source, reduce, include_self)

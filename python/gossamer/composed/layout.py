@@ -232,4 +232,4 @@ def multinomial(x: Tensor, num_samples: int, replacement: bool = False) -> Tenso
     return (total.unsqueeze(-2) <= drawn.unsqueeze(-1)).to("i64").sum(-1).to("i64")
 
 
-ALIASES = {"swapdims": "swapaxes", "moveaxis": "movedim", "view_as": "reshape_as", "broadcast_to": "expand", "unsafe_split": "split", "unsafe_chunk": "chunk"}
+ALIASES = {"swapdims": "swapaxes", "moveaxis": "movedim", "view_as": "reshape_as", "broadcast_to": "expand", "unsafe_split": "split", "unsafe_split_with_sizes": "split_with_sizes", "unsafe_chunk": "chunk"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .functional import celu, elu, hardtanh, leaky_relu
 from .prelude import *  # noqa: F403
 from .shared import check_probability
 
@@ -231,6 +232,132 @@ def embedding_bag(x: Tensor, weight: Tensor, offsets: Sequence[int] | None = Non
         return where(counted.any(1), where(counted, rows, -math.inf).amax(1), 0.0)
     total = where(counted, rows, 0.0).sum(1)
     return total if mode == "sum" else total / counted.to(rows._dtype).sum(1).clamp(1)
+
+
+def _picked(x: Tensor, rank: int, begins: Sequence[Sequence[int]], lengths: Sequence[Sequence[int]]) -> list[Tensor]:
+    """The largest element of each window of the plane, by the begins and lengths of windows of each axis, and its place."""
+    plane = x.shape[x.ndim - rank :]
+    cells = [[]]
+    for axis in range(rank):
+        cells = [[*cell, at] for cell in cells for at in range(len(begins[axis]))]
+    windows = []
+    for cell in cells:
+        places = [0]
+        for axis in range(rank):
+            at = cell[axis]
+            places = [place * plane[axis] + begins[axis][at] + each for place in places for each in range(lengths[axis][at])]
+        windows = [*windows, places]
+    longest = max(*[len(each) for each in windows], 1)
+    # Shorter ones repeat their first place, which is found before its copies.
+    flat = [places[each] if each < len(places) else places[0] for places in windows for each in range(longest)]
+    before = x.shape[: x.ndim - rank]
+    table = constant(x, flat, [len(cells), longest], "i64")
+    rows = node("Gather", [x.reshape([*before, math.prod(plane)]), table], {"axis": len(before)})
+    at = rows.detach().argmax(-1, True)
+    values = rows.gather(-1, at).squeeze(-1)
+    places = table.expand([*before, len(cells), longest]).gather(-1, at).squeeze(-1)
+    shape = [*before, *[len(each) for each in begins]]
+    return [values.reshape(shape), places.reshape(shape)]
+
+
+def _adaptive(x: Tensor, rank: int, output_size: PerAxis) -> list[Tensor]:
+    plane = x.shape[x.ndim - rank :]
+    sizes = spread(output_size, rank)
+    begins = [[at * plane[axis] // sizes[axis] for at in range(sizes[axis])] for axis in range(rank)]
+    lengths = [[-(-(at + 1) * plane[axis] // sizes[axis]) - begins[axis][at] for at in range(sizes[axis])] for axis in range(rank)]
+    return _picked(x, rank, begins, lengths)
+
+
+def adaptive_max_pool1d_with_indices(x: Tensor, output_size: PerAxis) -> list[Tensor]:
+    """adaptive_max_pool1d() and the places in the plane."""
+    return _adaptive(x, 1, output_size)
+
+
+def adaptive_max_pool2d_with_indices(x: Tensor, output_size: PerAxis) -> list[Tensor]:
+    """adaptive_max_pool2d() and the places in the plane."""
+    return _adaptive(x, 2, output_size)
+
+
+def adaptive_max_pool3d_with_indices(x: Tensor, output_size: PerAxis) -> list[Tensor]:
+    """adaptive_max_pool3d() and the places in the plane."""
+    return _adaptive(x, 3, output_size)
+
+
+def _fractional(x: Tensor, rank: int, kernel_size: PerAxis, output_size: PerAxis | None, output_ratio: Sequence[float] | None) -> list[Tensor]:
+    plane = x.shape[x.ndim - rank :]
+    if (output_size is None) == (output_ratio is None):
+        raise Error("it needs an output_size or an output_ratio", "fractional_max_pool")
+    window = spread(kernel_size, rank)
+    sizes = spread(output_size, rank) if output_size is not None else [int(extent * ratio) for extent, ratio in zip(plane, floats(output_ratio, rank))]
+    drawn = draw(rank)
+    begins = []
+    for axis in range(rank):
+        extent, size, length = plane[axis], sizes[axis], window[axis]
+        if size + length - 1 > extent:
+            raise Error(f"{size} windows of {length} over the {extent} of an axis", "fractional_max_pool")
+        step = (extent - length) / (size - 1) if size > 1 else 0.0
+        begins = [*begins, [int((at + drawn[axis]) * step) - int(drawn[axis] * step) if at < size - 1 else extent - length for at in range(size)]]
+    return _picked(x, rank, begins, [[window[axis]] * sizes[axis] for axis in range(rank)])
+
+
+def fractional_max_pool2d_with_indices(x: Tensor, kernel_size: PerAxis, output_size: PerAxis | None = None, output_ratio: Sequence[float] | None = None) -> list[Tensor]:
+    """The largest elements of windows at random places, the same for all samples of a call, and their places in the plane."""
+    return _fractional(x, 2, kernel_size, output_size, output_ratio)
+
+
+def fractional_max_pool3d_with_indices(x: Tensor, kernel_size: PerAxis, output_size: PerAxis | None = None, output_ratio: Sequence[float] | None = None) -> list[Tensor]:
+    """See fractional_max_pool2d_with_indices()."""
+    return _fractional(x, 3, kernel_size, output_size, output_ratio)
+
+
+def fractional_max_pool2d(x: Tensor, kernel_size: PerAxis, output_size: PerAxis | None = None, output_ratio: Sequence[float] | None = None) -> Tensor:
+    """See fractional_max_pool2d_with_indices()."""
+    return _fractional(x, 2, kernel_size, output_size, output_ratio)[0]
+
+
+def fractional_max_pool3d(x: Tensor, kernel_size: PerAxis, output_size: PerAxis | None = None, output_ratio: Sequence[float] | None = None) -> Tensor:
+    """See fractional_max_pool2d_with_indices()."""
+    return _fractional(x, 3, kernel_size, output_size, output_ratio)[0]
+
+
+def relu_(x: Tensor) -> Tensor:
+    """relu() in place."""
+    return become(x, x.relu(), "relu_")
+
+
+def leaky_relu_(x: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """leaky_relu() in place."""
+    return become(x, leaky_relu(x, negative_slope), "leaky_relu_")
+
+
+def elu_(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """elu() in place."""
+    return become(x, elu(x, alpha), "elu_")
+
+
+def celu_(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """celu() in place."""
+    return become(x, celu(x, alpha), "celu_")
+
+
+def selu_(x: Tensor) -> Tensor:
+    """selu() in place."""
+    return become(x, node("Selu", [x]), "selu_")
+
+
+def hardtanh_(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """hardtanh() in place."""
+    return become(x, hardtanh(x, min_val, max_val), "hardtanh_")
+
+
+def threshold_(x: Tensor, threshold: float, value: float) -> Tensor:
+    """threshold() in place."""
+    return become(x, where(x > threshold, x, value), "threshold_")
+
+
+def rrelu_(x: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False) -> Tensor:
+    """rrelu() in place."""
+    return become(x, rrelu(x, lower, upper, training), "rrelu_")
 
 
 __all__ = [name for name, each in list(globals().items()) if getattr(each, "__module__", None) == __name__ and not name.startswith("_")]

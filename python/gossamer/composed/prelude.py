@@ -10,8 +10,9 @@ import numpy as np
 
 from ..error import Error
 from ..lazy import dtypes
-from ..lazy.core import Core, apply
+from ..lazy.core import Core, apply, mode
 from ..lazy.layout import broadcast_shapes, known
+from ..lazy.random import generator
 from ..lazy.recording import constant as _constant
 from ..lazy.recording import integers
 from ..lazy.reductions import Ordered
@@ -115,6 +116,29 @@ def check_classes(target: Tensor, classes: int, ignored: int, what: str) -> None
         raise Error(f"the target {bad[0]} is no class; 0 to {classes - 1} are allowed", what)
 
 
+def become(x: Tensor, made: Tensor, name: str) -> Tensor:
+    """In place: x with the elements, and the past, of what was computed from it."""
+    if mode.gradients and x.requires_grad and x.is_leaf:
+        raise Error("this is a leaf that requires a gradient", name, "do it within no_grad()")
+    if made._dtype != x._dtype:
+        if dtypes.category(made._dtype) > dtypes.category(x._dtype):
+            raise Error(f"{x.dtype.name} cannot become {made.dtype.name}", name, "convert it first")
+        made = made.to(x._dtype)
+    moves = name in ("squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_", "swapdims_")
+    if made.shape != x.shape and not moves:
+        raise Error(f"shape {list(x.shape)} cannot become {list(made.shape)}", name)
+    if moves or (made._origin is not None and mode.gradients):
+        x._value, x._origin = made._value, made._origin
+    else:
+        x._assign(made._value)
+    return x
+
+
+def draw(count: int) -> list[float]:
+    """Numbers of this process, even in [0, 1)."""
+    return generator().random(count).tolist()
+
+
 def random_bits(x: Tensor, shape: Sequence[int]) -> Tensor:
     """32 bits of each place of a shape, other ones in each call."""
     from ..nn.functional import _random_bits
@@ -128,6 +152,6 @@ def uniform(x: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 __all__ = [
-    "Axes", "Distance", "Error", "Extremes", "Number", "Ordered", "PerAxis", "Sequence", "Tensor", "axes_of", "axis_of", "broadcast_shapes", "cat", "check_classes", "constant", "floating", "floats",
+    "Axes", "Distance", "Error", "Extremes", "Number", "Ordered", "PerAxis", "Sequence", "Tensor", "axes_of", "axis_of", "become", "broadcast_shapes", "cat", "check_classes", "constant", "draw", "floating", "floats",
     "integers", "iota", "is_float", "is_number", "is_tensor", "math", "node", "nodes", "padded", "random_bits", "scalar", "spread", "stack", "uniform", "where", "wide",
 ]  # fmt: skip

@@ -173,6 +173,32 @@ def i0(x: Tensor) -> Tensor:
     return where(size < 3.75, near + 1, (far + 0.39894228) * size.exp() / size.clamp(3.75).sqrt())
 
 
+def frexp(x: Tensor) -> list[Tensor]:
+    """Fractions in [0.5, 1) with the sign of x, and exponents of 2."""
+    x = floating(x)
+    size = x.abs()
+    finite = (size > 0) & size.isfinite()
+    safe = where(finite, size, 0.5)
+    exponent = (safe.log() / math.log(2)).floor() + 1
+    part = safe / exp2(exponent)
+    up = part >= 1
+    part, exponent = where(up, part * 0.5, part), where(up, exponent + 1, exponent)
+    down = part < 0.5
+    part, exponent = where(down, part * 2, part), where(down, exponent - 1, exponent)
+    return [where(finite, part * x.sign(), x), where(finite, exponent.round(), 0).to("i64")]
+
+
+def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
+    """0 within [-lambd, lambd]."""
+    return where(x.abs() > lambd, x, 0.0)
+
+
+def prelu(x: Tensor, weight: Tensor) -> Tensor:
+    """weight times x below 0; one number, or one a channel."""
+    fitted = weight if weight.numel() == 1 else weight.reshape([-1, *([1] * max(x.ndim - 2, 0))])
+    return node("PRelu", [x, fitted])
+
+
 def gcd(x: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor of integers."""
     a = x.abs()

@@ -121,6 +121,142 @@ class Tensor(Products):
         self._assign(_uploaded(random.generator().normal(mean, std, self.shape).astype(self.dtype), self._dtype, self._value.device))
         return self
 
+    def _drawn_(self, numbers: np.ndarray) -> Tensor:
+        self._assign(_uploaded(numbers.astype(self.dtype), self._dtype, self._value.device))
+        return self
+
+    def random_(self, low: int, high: int | None = None) -> Tensor:
+        """Whole numbers in [low, high), or from 0."""
+        return self._drawn_(random.generator().integers(*((0, low) if high is None else (low, high)), self.shape))
+
+    def exponential_(self, lambd: float = 1) -> Tensor:
+        """Drawn from the exponential distribution with this rate."""
+        return self._drawn_(random.generator().exponential(1 / lambd, self.shape))
+
+    def geometric_(self, p: float) -> Tensor:
+        """How many tries until one of probability p succeeds."""
+        return self._drawn_(random.generator().geometric(p, self.shape))
+
+    def cauchy_(self, median: float = 0, sigma: float = 1) -> Tensor:
+        """Drawn from a Cauchy distribution."""
+        return self._drawn_(median + sigma * random.generator().standard_cauchy(self.shape))
+
+    def log_normal_(self, mean: float = 1, std: float = 2) -> Tensor:
+        """exp of a normal distribution."""
+        return self._drawn_(random.generator().lognormal(mean, std, self.shape))
+
+    def detach_(self) -> Tensor:
+        """From here on without a past."""
+        self._origin = None
+        return self
+
+    # Other tensors of its type, on its device
+
+    def new_tensor(self, data: Any) -> Tensor:
+        """Of these elements."""
+        return Tensor(data, self._dtype)
+
+    def new_full(self, size: Sequence[int], fill_value: Any) -> Tensor:
+        """One value everywhere."""
+        return _filled([size], fill_value, self._dtype, False, self._value.device)
+
+    def new_zeros(self, *size: Any) -> Tensor:
+        """0 everywhere."""
+        return self.new_full(flat(size), 0)
+
+    new_empty = new_zeros
+
+    def new_ones(self, *size: Any) -> Tensor:
+        """1 everywhere."""
+        return self.new_full(flat(size), 1)
+
+    # What it is
+
+    @property
+    def data(self) -> Tensor:
+        """The same elements without a past."""
+        return self.detach()
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self.dtype.itemsize
+
+    def nelement(self) -> int:
+        """How many elements."""
+        return self.numel()
+
+    def ndimension(self) -> int:
+        """How many axes."""
+        return self.ndim
+
+    def is_signed(self) -> bool:
+        """Whether its type has negative numbers."""
+        return self.dtype.kind in "ifV"
+
+    def is_same_size(self, other: Tensor) -> bool:
+        """Whether shapes are equal."""
+        return self.shape == other.shape
+
+    def is_contiguous(self) -> bool:
+        """All tensors are in row-major order."""
+        return True
+
+    def is_nonzero(self) -> bool:
+        """Whether the only element is not 0."""
+        return bool(self.item())
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps of row-major order, in elements."""
+        steps = tuple(int(np.prod(self.shape[axis + 1 :])) for axis in range(self.ndim))
+        return steps if dim is None else steps[dim]
+
+    def storage_offset(self) -> int:
+        """0: tensors share no memory."""
+        return 0
+
+    def byte(self) -> Tensor:
+        """As uint8."""
+        return self.to("u8")
+
+    def char(self) -> Tensor:
+        """As int8."""
+        return self.to("i8")
+
+    def short(self) -> Tensor:
+        """As int16."""
+        return self.to("i16")
+
+    def allclose(self, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+        """Whether all elements are close; see isclose()."""
+        return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
+
+    def equal(self, other: Tensor) -> bool:
+        """Whether shapes and elements are equal."""
+        return self.shape == other.shape and bool((self == other).all().item())
+
+    def bincount(self, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+        """How often each whole number from 0 is there, with a factor each. It runs now."""
+        return as_tensor(np.bincount(self.numpy(), None if weights is None else weights.detach().numpy(), minlength))
+
+    def argwhere(self) -> Tensor:
+        """nonzero()"""
+        return self.nonzero()
+
+    def unique_consecutive(self) -> Tensor:
+        """Without elements that are equal to the one before. It runs now."""
+        array = self.numpy().reshape(-1)
+        return as_tensor(array[np.concatenate([[True], array[1:] != array[:-1]])] if array.size else array)
+
     # For people
 
     def __repr__(self) -> str:

@@ -373,7 +373,7 @@ _FUNCTIONS = {
     "AdaptiveAvgPool3d": F.adaptive_avg_pool3d, "AdaptiveMaxPool1d": F.adaptive_max_pool1d, "AdaptiveMaxPool2d": F.adaptive_max_pool2d, "AdaptiveMaxPool3d": F.adaptive_max_pool3d,
     "LPPool1d": F.lp_pool1d, "LPPool2d": F.lp_pool2d, "LPPool3d": F.lp_pool3d, "MaxUnpool1d": F.max_unpool1d, "MaxUnpool2d": F.max_unpool2d, "MaxUnpool3d": F.max_unpool3d,
     "PixelShuffle": F.pixel_shuffle, "PixelUnshuffle": F.pixel_unshuffle, "ChannelShuffle": F.channel_shuffle, "LocalResponseNorm": F.local_response_norm, "Fold": F.fold,
-    "Unfold": F.unfold, "Upsample": F.interpolate, "UpsamplingNearest2d": F.upsample_nearest, "UpsamplingBilinear2d": F.upsample_bilinear,
+    "Unfold": F.unfold, "Upsample": F.interpolate, "UpsamplingNearest2d": F.upsample_nearest, "UpsamplingBilinear2d": F.upsample_bilinear, "FractionalMaxPool2d": F.fractional_max_pool2d, "FractionalMaxPool3d": F.fractional_max_pool3d,
     "CosineSimilarity": F.cosine_similarity, "PairwiseDistance": F.pairwise_distance, "MSELoss": F.mse_loss, "L1Loss": F.l1_loss, "HuberLoss": F.huber_loss,
     "SmoothL1Loss": F.smooth_l1_loss, "KLDivLoss": F.kl_div, "BCELoss": F.binary_cross_entropy, "BCEWithLogitsLoss": F.binary_cross_entropy_with_logits, "NLLLoss": F.nll_loss,
     "CrossEntropyLoss": F.cross_entropy, "PoissonNLLLoss": F.poisson_nll_loss, "GaussianNLLLoss": F.gaussian_nll_loss, "CTCLoss": F.ctc_loss,
@@ -422,8 +422,50 @@ _PADS = {"ZeroPad": "constant", "ConstantPad": "constant", "ReflectionPad": "ref
 _PADDING = {f"{name}{rank}d": type(f"{name}{rank}d", (_Pad,), {"rank": rank, "mode": mode, "__module__": __name__, "__doc__": f"nn.functional.pad, mode {mode}."}) for name, mode in _PADS.items() for rank in (1, 2, 3)}
 globals().update(_PADDING)
 
+def _lazy(kind: type[Module], axis: int) -> type[Module]:
+    """A class of layers that see how many features or channels there are at the first input, and are of the other class from then on."""
+
+    def __init__(self: Any, *given: Any, **named: Any) -> None:  # noqa: N807
+        Module.__init__(self)
+        self._given = (given, named)
+
+    def forward(self: Any, x: Tensor) -> Tensor:
+        (given, named), training = self._given, self.training
+        vars(self).clear()
+        self.__class__ = kind
+        kind.__init__(self, x.shape[axis], *given, **named)
+        self.training = training
+        return self.forward(x)
+
+    return type(f"Lazy{kind.__name__}", (kind,), {"__init__": __init__, "forward": forward, "__module__": __name__, "__doc__": f"{kind.__name__} that takes its inputs' size from the first input."})
+
+
+_LAZY = {
+    f"Lazy{kind.__name__}": _lazy(kind, axis)
+    for kind, axis in [(Linear, -1), *((kind, -1 - rank) for rank, kinds in enumerate([(Conv1d, ConvTranspose1d, InstanceNorm1d), (Conv2d, ConvTranspose2d, InstanceNorm2d), (Conv3d, ConvTranspose3d, InstanceNorm3d)], 1) for kind in kinds), *((kind, 1) for kind in (BatchNorm1d, BatchNorm2d, BatchNorm3d))]
+}
+globals().update(_LAZY)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """BatchNorm: there is one process."""
+
+
+class CrossMapLRN2d(Module):
+    """See nn.functional.local_response_norm."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self._options = (size, alpha, beta, k)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.local_response_norm(x, *self._options)
+
+
+NLLLoss2d = NLLLoss  # type: ignore[name-defined]  # noqa: F821
+
 __all__ = [
-    *_FUNCTIONS, *_PADDING, "AlphaDropout", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
-    "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "EmbeddingBag", "FeatureAlphaDropout", "Flatten", "GroupNorm", "Identity", "InstanceNorm1d", "InstanceNorm2d",
-    "InstanceNorm3d", "LayerNorm", "Linear", "PReLU", "RMSNorm", "RReLU", "Softmax2d", "Unflatten",
+    *_FUNCTIONS, *_PADDING, *_LAZY, "AlphaDropout", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+    "CrossMapLRN2d", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "EmbeddingBag", "FeatureAlphaDropout", "Flatten", "GroupNorm", "Identity", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "LayerNorm", "Linear", "NLLLoss2d", "PReLU", "RMSNorm", "RReLU", "Softmax2d", "SyncBatchNorm", "Unflatten",
 ]  # fmt: skip

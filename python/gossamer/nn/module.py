@@ -204,6 +204,37 @@ class Module:
                 tensor._assign(tensor.detach()._on(number)._value)
         return self
 
+    def type(self, dst_type: Any) -> Self:
+        """Its parameters and buffers of floats as another type of floats."""
+        with no_grad():
+            for tensor in (*self.parameters(), *self.buffers()):
+                if tensor.is_floating_point():
+                    made = tensor.detach().to(dst_type)
+                    learns = tensor.requires_grad
+                    tensor._value, tensor._origin = made._value, None
+                    tensor.requires_grad_(learns)
+        return self
+
+    def float(self) -> Self:
+        """type("float32")"""
+        return self.type("f32")
+
+    def double(self) -> Self:
+        """type("float64")"""
+        return self.type("f64")
+
+    def half(self) -> Self:
+        """type("float16")"""
+        return self.type("f16")
+
+    def bfloat16(self) -> Self:
+        """type("bfloat16")"""
+        return self.type("bf16")
+
+    def cpu(self) -> Self:
+        """to("cpu")"""
+        return self.to("cpu")
+
     def zero_grad(self) -> None:
         """Forgets all gradients."""
         for parameter in self.parameters():

@@ -181,4 +181,6 @@ class RNNCell(_Cell):
         return (own + past).tanh() if self.nonlinearity == "tanh" else (own + past).relu()
 
 
-__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
+RNNBase, RNNCellBase = _Recurrent, _Cell
+
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]

@@ -167,15 +167,15 @@ class Rprop(Optimizer):
 
 
 class SparseAdam(Adam):
-    """Adam that leaves rows alone whose gradient is 0, as those of an embedding that no place named."""
+    """Adam that leaves elements alone whose gradient is 0, as those of rows of an embedding that no place named."""
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8) -> None:
         super().__init__(params, lr, betas, eps)
 
     def _update(self, value: Tensor, grad: Tensor, state: State, group: Groups, fed: Fed) -> tuple[Tensor, State]:
         after, moments = super()._update(value, grad, state, group, fed)
-        rows = (grad != 0).any(list(range(1, grad.ndim)), True) if grad.ndim > 1 else grad != 0
-        return after.where(rows, value), {name: each.where(rows, state[name]) for name, each in moments.items()}
+        moves = grad != 0
+        return after.where(moves, value), {name: each.where(moves, state[name]) for name, each in moments.items()}
 
 
 class LBFGS:

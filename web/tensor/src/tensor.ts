@@ -218,6 +218,11 @@ export class Tensor extends InPlace {
 
   // What it is, by PyTorch's names.
 
+  get isCpu(): boolean { return this.device === 'cpu'; }
+  /** Steps of row-major order, in elements. */
+  stride(): number[] { return computeStrides(this.shape); }
+  /** Tensors share no memory. */
+  storageOffset(): number { return 0; }
   dim(): number { return this.ndim; }
   ndimension(): number { return this.ndim; }
   nelement(): number { return this.size; }
@@ -251,6 +256,16 @@ export class Tensor extends InPlace {
   /** Whether shapes and elements are equal. */
   async equal(other: this): Promise<boolean> {
     return this.isSameSize(other) && (await this.eq(other).all().item()) !== 0;
+  }
+
+  argwhere(): Promise<this> { return this.nonzero(); }
+  /** Elements at places among all; negative ones count from the end. */
+  take(places: this): this { return this.reshape(-1).index(places); }
+
+  /** Without elements that are equal to the one before. */
+  async uniqueConsecutive(): Promise<Tensor> {
+    const data = await this.data();
+    return new Tensor(data.filter((each: number | bigint, at: number) => at === 0 || each !== data[at - 1]), {dtype: this.dtype, device: this.device});
   }
 
   async isNonzero(): Promise<boolean> {

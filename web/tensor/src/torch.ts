@@ -3,7 +3,11 @@
  * are larger.
  */
 import './composed/rare_methods.ts';
+import {predicates} from './composed/prelude.ts';
+import {Tensor} from './tensor.ts';
 
 export * from './index.ts';
 export * as nn from './nn/torch.ts';
 export * as optim from './optim/torch.ts';
+
+predicates(Tensor);

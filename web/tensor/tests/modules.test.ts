@@ -83,3 +83,26 @@ test('consoles show values and names', {skip}, async () => {
   assert.match(nn.summary(new Tied(), new Tensor([1, 2], {dtype: 'i32'})), /embed +Embedding +\[2, 3\] +15\n[^]*15 parameters, 15 of them learn; 4 numbers in buffers$/);
   assert.equal(optim.LBFGS.name, 'LBFGS');
 });
+
+test('lazy layers, fractional pools, functions in place, sparse Adam', {skip}, async () => {
+  const lazy = new nn.Sequential(new nn.LazyConv2d(4, 3), new nn.LazyBatchNorm2d(), new nn.Flatten(), new nn.LazyLinear(2)).eval();
+  assert.deepEqual(lazy.parameters(), []);
+  assert.deepEqual(lazy.forward(Tensor.ones([1, 3, 5, 5])).shape, [1, 2]);
+  assert.deepEqual(Object.keys(lazy.stateDict()), ['0.weight', '0.bias', '1.weight', '1.bias', '3.weight', '3.bias', '1.running_mean', '1.running_var']);
+  lazy.setSubmodule('3', new nn.Identity());
+  assert.deepEqual(lazy.forward(Tensor.ones([1, 3, 5, 5])).shape, [1, 36]);
+  const [values, places] = nn.functional.fractionalMaxPool2dWithIndices(Tensor.arange(36).cast('f32').reshape(1, 1, 6, 6), 2, 3) as [Tensor, Tensor];
+  assert.deepEqual(await values.data(), await places.cast('f32').data());
+  const x = new Tensor([-1, 2]);
+  assert.equal(nn.functional.relu_(x), x);
+  await near(x, [0, 2]);
+  const table = new nn.Embedding(4, 2);
+  const before = table.weight.clone();
+  const optimizer = new optim.SparseAdam(table.parameters(), 0.1);
+  for (let step = 0; step < 3; ++step) {
+    optimizer.zeroGrad();
+    table.forward(new Tensor([1, 3], {dtype: 'i32'})).sum().backward();
+    optimizer.step();
+  }
+  await near(table.weight.sub(before), [[0, 0], [-0.3, -0.3], [0, 0], [-0.3, -0.3]]);
+});

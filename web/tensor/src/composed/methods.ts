@@ -139,6 +139,7 @@ export class Composed extends Products {
   declare viewAs: this['reshapeAs'];
   declare broadcastTo: this['expand'];
   declare unsafeSplit: this['split'];
+  declare unsafeSplitWithSizes: this['splitWithSizes'];
   declare unsafeChunk: this['chunk'];
 }
-aliases(Composed, {absolute: 'abs', arccos: 'acos', arccosh: 'acosh', arcsin: 'asin', arcsinh: 'asinh', arctan: 'atan', arctan2: 'atan2', arctanh: 'atanh', clip: 'clamp', divide: 'div', trueDivide: 'div', fix: 'trunc', greater: 'gt', greaterEqual: 'ge', less: 'lt', lessEqual: 'le', notEqual: 'ne', multiply: 'mul', subtract: 'sub', negative: 'neg', conj: 'positive', conjPhysical: 'positive', resolveConj: 'positive', resolveNeg: 'positive', real: 'positive', swapdims: 'swapaxes', moveaxis: 'movedim', viewAs: 'reshapeAs', broadcastTo: 'expand', unsafeSplit: 'split', unsafeChunk: 'chunk'});
+aliases(Composed, {absolute: 'abs', arccos: 'acos', arccosh: 'acosh', arcsin: 'asin', arcsinh: 'asinh', arctan: 'atan', arctan2: 'atan2', arctanh: 'atanh', clip: 'clamp', divide: 'div', trueDivide: 'div', fix: 'trunc', greater: 'gt', greaterEqual: 'ge', less: 'lt', lessEqual: 'le', notEqual: 'ne', multiply: 'mul', subtract: 'sub', negative: 'neg', conj: 'positive', conjPhysical: 'positive', resolveConj: 'positive', resolveNeg: 'positive', real: 'positive', swapdims: 'swapaxes', moveaxis: 'movedim', viewAs: 'reshapeAs', broadcastTo: 'expand', unsafeSplit: 'split', unsafeSplitWithSizes: 'splitWithSizes', unsafeChunk: 'chunk'});

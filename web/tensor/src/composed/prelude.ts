@@ -10,6 +10,7 @@ import {type DType, isFloat as isFloatType} from '../dtype.ts';
 import type {Layout, PadMode} from '../layout.ts';
 import {optionsOf} from '../options.ts';
 import type {PerAxis} from '../products.ts';
+import {uniform as drawn} from '../random.ts';
 import {randomBits} from '../random_bits.ts';
 import {type Attributes, constant as recorded, Floats, integers, recordNode, type Recorded, Value} from '../recording.ts';
 import {axisOf as axisIn, broadcastShapes as broadcast, getSize, type Shape, wrong as problem} from '../shape.ts';
@@ -62,6 +63,16 @@ export function methods(type: {prototype: any}, of: Readonly<Record<string, (...
   }
 }
 
+const FALSE = (): boolean => false;
+const NONE = 'isCuda isIpu isMaia isMeta isMkldnn isMps isMtia isNested isQuantized isSparse isSparseCsr isVulkan isXla isXpu';
+const NEVER = 'isComplex isConj isDistributed isInference isNeg isPinned isShared';
+
+/** What no tensor is, which PyTorch's programs ask. */
+export function predicates(type: {prototype: any}): void {
+  for (const name of NONE.split(' ')) Object.defineProperty(type.prototype, name, {get: FALSE, configurable: true});
+  for (const name of NEVER.split(' ')) type.prototype[name] = FALSE;
+}
+
 const MOVES = new Set(['squeeze', 'unsqueeze', 't', 'transpose', 'swapaxes', 'swapdims']);
 
 /** Gives a class forms in place of methods: under their names with an underscore at the end. */
@@ -73,6 +84,8 @@ export function inPlace(type: {prototype: any}, names: string): void {
   }
 }
 
+export const become = (x: any, made: any, name: string): any => x.become(made, camelCase(name));
+export const draw = (count: number): number[] => [...drawn(count)];
 export const isTensor = (value: unknown): boolean => value instanceof Core;
 export const isNumber = (value: unknown): boolean => typeof value === 'number';
 export const isFloat = (x: Core): boolean => isFloatType(x.dtype);

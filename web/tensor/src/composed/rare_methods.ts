@@ -50,6 +50,12 @@ declare module '../tensor.ts' {
     mvlgamma(p: number): this;
     /** The modified Bessel function of the first kind of order 0 (Abramowitz and Stegun, 9.8.1 and 9.8.2). */
     i0(): this;
+    /** Fractions in [0.5, 1) with the sign of x, and exponents of 2. */
+    frexp(): this[];
+    /** 0 within [-lambd, lambd]. */
+    hardshrink(...given: Given<{readonly lambd?: number | undefined}, [lambd?: number]>): this;
+    /** weight times x below 0; one number, or one a channel. */
+    prelu(weight: this): this;
     /** The greatest common divisor of integers. */
     gcd(other: this): this;
     /** The least common multiple of integers. */
@@ -94,6 +100,8 @@ declare module '../tensor.ts' {
     indexCopy(dim: number, index: this, source: this): this;
     /** A number at places along an axis. */
     indexFill(dim: number, index: this, value: number): this;
+    /** With elements at steps of memory in row-major order replaced. */
+    asStridedScatter(src: this, size: readonly number[], stride: readonly number[], ...given: Given<{readonly storageOffset?: number | undefined}, [storageOffset?: number]>): this;
     /** Slices joined with those at places along an axis; reduce: prod, mean, amax, amin. */
     indexReduce(dim: number, index: this, source: this, reduce: string, ...given: Given<{readonly includeSelf?: boolean | undefined}, [includeSelf?: boolean]>): this;
     /** With one place of an axis replaced. */

@@ -144,6 +144,22 @@ export abstract class Module {
     return Module.#found('module', path, this.#paths(false));
   }
 
+  /** Puts another module at a name. */
+  setSubmodule(path: string, module: Module): void {
+    const at = path.lastIndexOf('.');
+    const parent = at < 0 ? this : this.getSubmodule(path.slice(0, at));
+    const [, before] = parent.namedChildren().find(([each]) => each === path.slice(at + 1)) ?? [];
+    const list = Object.values(parent).find((each): each is Module[] => Array.isArray(each) && each.includes(before));
+    if (before && list) {
+      list[list.indexOf(before)] = module;
+      return;
+    }
+    const name = path.slice(at + 1).replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+    parent.#set(name, module);
+  }
+
+  cpu(): this { return this.to('cpu'); }
+
   /** Calls `make` with all modules below, and then this. */
   apply(make: (module: Module) => void): this {
     this.children().forEach((child) => child.apply(make));

@@ -2,6 +2,8 @@
 import {type Given, optionsOf} from '../options.ts';
 import type {PerAxis} from '../products.ts';
 import {Tensor} from '../tensor.ts';
+import * as layers from './layers.ts';
+import * as norms from './norms.ts';
 import {traced} from '../tracing.ts';
 import * as F from './all_functional.ts';
 import * as init from './init.ts';
@@ -91,3 +93,42 @@ export const MultiLabelSoftMarginLoss = of(F.multilabelSoftMarginLoss);
 export const TripletMarginWithDistanceLoss = ofThree(F.tripletMarginWithDistanceLoss);
 type Lengths = Tensor | readonly number[];
 export const CTCLoss = loss<[blank?: number, reduction?: F.Reduction, zeroInfinity?: boolean], [logProbs: Tensor, targets: Tensor, inputLengths: Lengths, targetLengths: Lengths]>(F.ctcLoss, 4);
+
+type Sized<Rest extends unknown[]> = new (size: number, ...rest: Rest) => Layer;
+
+/** A class of layers that see how many features or channels there are at the first input. */
+const lazy = <Rest extends unknown[]>(Made: Sized<Rest>, axis: number): new (...rest: Rest) => Layer => class extends Layer {
+  readonly #given: Rest;
+  #made: Layer | undefined;
+  constructor(...rest: Rest) {
+    super();
+    this.#given = rest;
+  }
+  protected override ownTensors(): [string, Tensor][] {
+    return this.#made ? (Object.getPrototypeOf(Layer.prototype) as {ownTensors(): [string, Tensor][]}).ownTensors.call(this.#made) : [];
+  }
+  forward(x: Tensor): Tensor {
+    this.#made ??= new Made(x.shape.at(axis) ?? 1, ...this.#given);
+    this.#made.training = this.training;
+    return this.#made.forward(x);
+  }
+};
+export const LazyLinear = lazy(layers.Linear, -1);
+export const LazyConv1d = lazy(layers.Conv1d, -2);
+export const LazyConv2d = lazy(layers.Conv2d, -3);
+export const LazyConv3d = lazy(layers.Conv3d, -4);
+export const LazyConvTranspose1d = lazy(layers.ConvTranspose1d, -2);
+export const LazyConvTranspose2d = lazy(layers.ConvTranspose2d, -3);
+export const LazyConvTranspose3d = lazy(layers.ConvTranspose3d, -4);
+export const LazyBatchNorm1d = lazy(norms.BatchNorm, 1);
+export const LazyBatchNorm2d = lazy(norms.BatchNorm, 1);
+export const LazyBatchNorm3d = lazy(norms.BatchNorm, 1);
+export const LazyInstanceNorm1d = lazy(norms.InstanceNorm1d, -2);
+export const LazyInstanceNorm2d = lazy(norms.InstanceNorm2d, -3);
+export const LazyInstanceNorm3d = lazy(norms.InstanceNorm3d, -4);
+/** There is one process. */
+export const SyncBatchNorm = norms.BatchNorm;
+export const CrossMapLRN2d = LocalResponseNorm;
+export const FractionalMaxPool2d = layer(F.fractionalMaxPool2d);
+export const FractionalMaxPool3d = layer(F.fractionalMaxPool3d);
+export {NLLLoss as NLLLoss2d} from './loss_layers.ts';

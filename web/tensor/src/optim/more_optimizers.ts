@@ -2,7 +2,7 @@
 import type {Recorded} from '../recording.ts';
 import type {Given} from '../options.ts';
 import type {Formula} from './formula.ts';
-import {type Group, Optimizer, type OptimizerOptions, type Params} from './optimizers.ts';
+import {Adam, type AdamOptions, type Group, Optimizer, type OptimizerOptions, type Params} from './optimizers.ts';
 
 type Terms = Readonly<Record<string, Recorded>>;
 type Numbers = Readonly<Record<string, number>>;
@@ -193,5 +193,20 @@ export class Rprop extends Optimizer<RpropOptions> {
     // Where the sign has changed, this step is left out.
     const kept = f.mul(g, f.add(f.mul(down, -1), 1));
     return {value: f.sub(value, f.mul(f.node('Sign', kept), stepSize)), prev: kept, stepSize};
+  }
+}
+
+/** Adam that leaves elements alone whose gradient is 0, as those of rows of an embedding that no place named. */
+export class SparseAdam extends Adam {
+  constructor(params: Params<AdamOptions>, ...given: Given<Betas, [lr?: number, betas?: readonly [number, number], eps?: number]>) {
+    super(params, ...(given as Given<AdamOptions, [lr?: number, betas?: readonly [number, number], eps?: number]>));
+  }
+
+  protected override update(f: Formula, value: Recorded, g: Recorded, before: Terms, group: Group<AdamOptions>, numbers: Terms): Terms {
+    const {value: next, ...state} = super.update(f, value, g, before, group, numbers);
+    // 1 where the gradient is not 0.
+    const moves = f.node('Abs', f.node('Sign', g));
+    const kept = (now: Recorded, then: Recorded): Recorded => f.add(then, f.mul(f.sub(now, then), moves));
+    return {value: kept(next as Recorded, value), ...Object.fromEntries(Object.entries(state).map(([name, each]) => [name, before[name] ? kept(each, before[name]) : each]))};
   }
 }
