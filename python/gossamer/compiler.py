@@ -213,7 +213,7 @@ def compile(  # noqa: A001: the word of the field
     "wasmtime", "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
     written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
     how many rows they have room for at once; generate: of language models, with state, stages that choose the next token on the device, for
-    Model.generate() and that of pages, and `logits` of the last token alone; speculate: such runs can check several drafted tokens (prompt_lookup_num_tokens), prompts compute the rows of all layers; shard_bytes: weights of more bytes than this lie in several files; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
+    Model.generate() and that of pages, and `logits` of the last token alone; speculate: such runs can check several guessed tokens (prompt_lookup_num_tokens); shard_bytes: weights of more bytes than this lie in several files; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
     specialize_after: so many runs of a model of open dimensions with the same shapes compile it for them in the background; later runs use
     that, unless it would hold another copy of more than 256 MB of weights (Package.report lists such shapes); 0: never.
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and

@@ -11,7 +11,7 @@ import {startBrowser} from '../../tools/demo/browser.mjs';
 import {opened, serve} from '../npm/forms.mjs';
 import {llama} from '../state/llama.mjs';
 import {Tally} from '../tally.mjs';
-import {caches, constraintOf, draws, ends, guesses, logprobs, loop, penalised, PROMPT, restricted, ruleNames, SAMPLED, textOf} from './use.mjs';
+import {batches, caches, constraintOf, draws, ends, guesses, logprobs, loop, penalised, PROMPT, restricted, ruleNames, SAMPLED, textOf} from './use.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -69,6 +69,7 @@ for (const [name, options] of Object.entries(SAMPLED)) {
   const other = await textOf(speaker, {...options, seed: 8, maxTokens: TOKENS});
   tally.record(`two seeds, two texts: ${name}`, String(other) === String(texts[name]) ? String(other) : undefined);
 }
+for (const [what, problem] of Object.entries({none: undefined, ...(await batches(speaker, GenerationCache))})) tally.record(`several texts in Node: ${what}`, problem);
 // Prompts that repeat, and one that does not.
 const plain = [];
 for (const prompt of [PROMPT, [...PROMPT, 9, 8, 7, ...PROMPT, 9, 8], Array.from({length: 40}, (_, at) => [11, 12, 13, 14, 600][at % 5])]) {
@@ -125,6 +126,7 @@ const told = (body) => ({device = 'webgpu', form = '', ...given}) =>
 globalThis.text = told((model, {options}) => use.textOf(model, options));
 globalThis.restricted = told((model, {rule, options}) => use.textOf(model, {...options, constraint: use.constraintOf(model, rule)}));
 globalThis.ends = told(use.ends);
+globalThis.batches = told((model, {most}) => use.batches(model, GenerationCache, most));
 globalThis.guesses = told((model, {plain}) => use.guesses(model, plain));
 globalThis.keeps = told((model, {others, cuts}) => use.caches(model, GenerationCache, {cuts, others: Uint8Array.from(others)}));
 globalThis.logprobs = told(async (model, {said}) => ({problem: await use.logprobs(model, said)}));
@@ -184,6 +186,10 @@ try {
   for (const device of ['webgpu', 'webgl']) {
     const problems = await ask('keeps', {device, cuts: device === 'webgpu', others: [...othersFile]});
     for (const [what, problem] of Object.entries({none: undefined, ...problems})) tally.record(`caches on ${device}: ${what}`, problem);
+  }
+  for (const [device, most] of [['webgpu', 8], ['webgl', 5]]) {
+    const problems = await ask('batches', {device, most});
+    for (const [what, problem] of Object.entries({none: undefined, ...problems})) tally.record(`several texts on ${device}: ${what}`, problem);
   }
   const guessed = await ask('guesses', {form: '_guesses', plain: plain.slice(1)});
   for (const [what, problem] of Object.entries({none: undefined, ...guessed})) tally.record(`guesses on webgpu: ${what}`, problem);

@@ -336,3 +336,51 @@ export async function guesses(model, plain) {
   delete model.run;
   return problems;
 }
+
+/** What is wrong with several texts at once: each is the text of its prompt alone. */
+export async function batches(model, GenerationCache, maxTokens = 8) {
+  const problems = {};
+  const expect = (what, has, wanted) => {
+    const [a, b] = [has, wanted].map((each) => JSON.stringify(each));
+    if (a !== b) problems[what] = `${a}, not ${b}`;
+  };
+  const wants = (what, text, part) => {
+    if (!text.includes(part)) problems[what] = text;
+  };
+  const textsOf = async (prompts, options) => {
+    const texts = prompts.map(() => []);
+    const steps = model.generate(prompts, options);
+    for (;;) {
+      const {done, value} = await steps.next();
+      if (done) return [texts, value];
+      if (value.length !== prompts.length || value.every((id) => id === undefined)) problems['a step'] = JSON.stringify(value);
+      value.forEach((id, at) => id !== undefined && texts[at].push(id));
+    }
+  };
+  const prompts = [[5, 77, 130, 9, 8, 7, 6, 5], PROMPT, [400, 401, 402, 403, 404]];
+  const penalties = {repetitionPenalty: 1.3, presencePenalty: 0.2, frequencyPenalty: 0.1};
+  const each = async (options) => {
+    const texts = [];
+    for (const prompt of prompts) texts.push(await textOf(model, options, prompt));
+    return texts;
+  };
+  const alone = await each({maxTokens});
+  expect('greedy texts', await textsOf(prompts, {maxTokens}), [alone, ['length', 'length', 'length']]);
+  expect('the state', model.state.names.filter((name) => name.endsWith('.key')).map((name) => model.state.get(name).shape[0]), [3, 3]);
+  expect('prompts by 2', (await textsOf(prompts, {maxTokens, promptChunk: 2}))[0], alone);
+  expect('penalties', (await textsOf(prompts, {maxTokens, ...penalties}))[0], await each({maxTokens, ...penalties}));
+  const stopTokens = [alone[1][3]];
+  const until = alone.map((text) => (text.includes(stopTokens[0]) ? text.slice(0, text.indexOf(stopTokens[0])) : text));
+  expect('a stop token', await textsOf(prompts, {maxTokens, stopTokens}), [until, alone.map((text) => (text.includes(stopTokens[0]) ? 'stop' : 'length'))]);
+  const drawn = {maxTokens, temperature: 0.9, seed: 4};
+  expect('the first draw', (await textsOf(prompts, drawn))[0][0], await textOf(model, drawn, prompts[0]));
+  const twins = (await textsOf([PROMPT, PROMPT], drawn))[0];
+  if (String(twins[0]) === String(twins[1])) problems['draws of one prompt'] = String(twins[0]);
+  expect('one prompt', await textsOf([PROMPT], {maxTokens}), [[alone[1]], ['length']]);
+  expect('no tokens', await textsOf(prompts, {maxTokens: 0}), [[[], [], []], ['length', 'length', 'length']]);
+  wants('a cache', await rejects(textsOf(prompts, {cache: new GenerationCache()})), '`cache` is for one prompt');
+  wants('an empty prompt', await rejects(textsOf([PROMPT, []], {})), 'no tokens');
+  for await (const step of model.generate(prompts, {})) if (step[1] !== undefined) break;
+  expect('a text after these', await textOf(model, {maxTokens}), alone[1]);
+  return problems;
+}

@@ -55,7 +55,7 @@ export interface CompileOptions {
    * those of the last token alone.
    */
   readonly generate?: boolean | undefined;
-  /** With `generate`: a run can check several drafted tokens, for generate() with `promptLookupNumTokens`; prompts compute the rows of all layers. */
+  /** With `generate`: a run can check several guessed tokens, for generate() with `promptLookupNumTokens`. */
   readonly speculate?: boolean | undefined;
   /** webgpu, webgl: "mobile" keeps to a phone's limits, "es31" to those of OpenGL ES 3.1. Default: WebGPU's and WebGL's own. */
   readonly limits?: 'mobile' | 'es31' | undefined;

@@ -336,7 +336,13 @@ export class Model {
    * tokens are taken. The state is what the prompt and the tokens leave. One call at a time. Loads generate/generate.js. Rejects as
    * run() does, with 'input' for a prompt that is longer than the model's context, and with the reason of an aborted `signal`.
    */
-  async *generate(prompt: Iterable<number | bigint>, options?: GenerateOptions): AsyncGenerator<number, 'stop' | 'length', void> {
+  generate(prompt: Iterable<number | bigint>, options?: GenerateOptions): AsyncGenerator<number, 'stop' | 'length', void>;
+  /**
+   * Of several prompts at once: a token for each in every step, undefined where the prompt is longer and where the text has ended. For models whose batch is open.
+   * Greedy texts are those of each prompt alone. Without `cache`, `constraint` and `onLogprobs`.
+   */
+  generate(prompts: readonly Iterable<number | bigint>[], options?: GenerateOptions): AsyncGenerator<(number | undefined)[], ('stop' | 'length')[], void>;
+  async *generate(prompt: Iterable<number | bigint> | readonly Iterable<number | bigint>[], options?: GenerateOptions): AsyncGenerator<unknown, unknown, void> {
     return yield* (await import('./generate/generate.ts')).generate(this, prompt, options);
   }
 

@@ -15,29 +15,29 @@ function integers(dtype: DType, shape: number[], first: number, step: number): {
 }
 
 export interface Besides {
-  /** Of a run of `count` tokens after `before` others. */
+  /** Of a run of `count` tokens after `before` others, of each text. */
   feeds(before: number, count: number): Record<string, Feed>;
   dispose(): void;
 }
 
 /** `known`: inputs that are given otherwise. Throws 'input' for one that nobody knows. */
-export function besides({inputs}: Manifest, known: readonly string[], device: ComputeDevice, Kept: typeof DeviceTensor): Besides {
+export function besides({inputs}: Manifest, known: readonly string[], device: ComputeDevice, Kept: typeof DeviceTensor, batch: number): Besides {
   let ones: DeviceTensor | undefined;
   /** On webgpu, the first of ones that are there: nothing is written for a longer mask. */
   const mask = (dtype: DType, length: number): Feed => {
-    if (!device.gpuDevice) return integers(dtype, [1, length], 1, 0);
-    if (!ones || (ones.shape[1] as number) < length) {
+    if (!device.gpuDevice) return integers(dtype, [batch, length], 1, 0);
+    if (!ones || (ones.shape[1] as number) < batch * length) {
       ones?.dispose();
-      const {data, shape} = integers(dtype, [1, Math.max(LEAST, 2 * length)], 1, 0);
+      const {data, shape} = integers(dtype, [1, Math.max(LEAST, 2 * batch * length)], 1, 0);
       ones = device.tensor(data, {dtype, shape});
     }
-    return new Kept(device, {dtype, shape: [1, length]}, ones.storage, ones.lend());
+    return new Kept(device, {dtype, shape: [batch, length]}, ones.storage, ones.lend());
   };
   type Maker = (dtype: DType, before: number, count: number, rank: number) => Feed;
   const makers: Readonly<Record<string, Maker>> = {
     attention_mask: (dtype, before, count) => mask(dtype, before + count),
     // Rank 3 has positions in time, height and width, which are equal for text.
-    position_ids: (dtype, before, count, rank) => integers(dtype, rank === 3 ? [3, 1, count] : [1, count], before, 1),
+    position_ids: (dtype, before, count, rank) => integers(dtype, rank === 3 ? [3, batch, count] : [batch, count], before, 1),
     num_logits_to_keep: (dtype) => integers(dtype, [], 1, 0),
   };
   const mine = valuePorts(inputs).filter(({name, value}) => !value && !known.includes(name));

@@ -1,6 +1,7 @@
 /** Text from a language model. A file of its own, as few models have it. */
 import type {Model} from '../model.ts';
 import {GossamerError} from '../types.ts';
+import {batched} from './batched.ts';
 import {constrained} from './constrained.ts';
 import {logprobsOf} from './logprobs.ts';
 import {check, type GenerateOptions} from './options.ts';
@@ -53,11 +54,23 @@ function abortOf(signal: AbortSignal | undefined): Promise<never> | undefined {
   return aborted;
 }
 
+type Prompt = Iterable<number | bigint>;
+type Step = number | (number | undefined)[];
+type Ended = 'stop' | 'length';
+
+/** Prompts of a batch; undefined: it is a single one. */
+const promptsOf = (given: Prompt | readonly Prompt[]): readonly Prompt[] | undefined =>
+  Array.isArray(given) && typeof given[0] === 'object' ? (given as readonly Prompt[]) : undefined;
+
 /** As Model.generate(). */
-export async function* generate(model: Model, given: Iterable<number | bigint>, options: GenerateOptions = {}): AsyncGenerator<number, 'stop' | 'length', void> {
+export async function* generate(model: Model, given: Prompt | readonly Prompt[], options: GenerateOptions = {}): AsyncGenerator<Step, Ended | Ended[], void> {
   const words = wordsOf(model);
   check(options);
-  const prompt = promptOf(given, words);
+  const many = promptsOf(given);
+  const prompts = (many ?? [given as Prompt]).map((each) => promptOf(each, words));
+  const single = many && (['cache', 'constraint', 'onLogprobs'] as const).find((name) => options[name] !== undefined);
+  if (single) throw wrong(`\`${single}\` is for one prompt at a time: leave it out, or call generate() for each prompt`);
+  const prompt = prompts[0] as number[];
   const {maxTokens = Infinity, signal, constraint} = options;
   if (constraint && !model.inputs.some(({name}) => name === MASK)) {
     throw new GossamerError('unsupported', 'the package cannot restrict tokens: compile the model again with `generate`');
@@ -73,7 +86,8 @@ export async function* generate(model: Model, given: Iterable<number | bigint>, 
   let open: Reader | undefined;
   const text: number[] = [];
   try {
-    steps = new Steps(model, prompt, words, options, await import('../tensors/tensors.ts'));
+    steps = new Steps(model, prompts, words, options, await import('../tensors/tensors.ts'));
+    if (many) return yield* batched({prompts, steps, stops, aborted}, options);
     const {gpuDevice} = steps.device;
     const reader = (open = gpuDevice ? gpuReader(gpuDevice) : plainReader());
     if (constraint) return yield* constrained({constraint, steps, reader, words, stops, aborted, onTaken: (id) => text.push(id)}, options);

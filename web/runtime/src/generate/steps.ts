@@ -27,6 +27,7 @@ export class Steps {
   /** How many tokens runs have read. */
   #read = 0;
   readonly #prompt: readonly number[];
+  readonly #batch: number;
   readonly #cache: GenerationCache | undefined;
   readonly #chunk: number;
   readonly #extra: Readonly<Record<string, Feed>>;
@@ -38,17 +39,19 @@ export class Steps {
   #logits: DeviceTensor | undefined;
 
   /** The model's state is that of the tokens of the prompt that the cache has. Throws 'input' for an input that nobody knows, and for a cache of another model. */
-  constructor(model: Model, prompt: readonly number[], words: number, options: GenerateOptions, {deviceOf, DeviceTensor: Kept}: typeof Tensors) {
+  constructor(model: Model, prompts: readonly (readonly number[])[], words: number, options: GenerateOptions, {deviceOf, DeviceTensor: Kept}: typeof Tensors) {
     const {manifest, home} = model.parts;
+    const [prompt = []] = prompts;
     this.#model = model;
     this.#prompt = prompt;
+    this.#batch = prompts.length;
     this.#chunk = Math.floor(options.promptChunk ?? 1024);
     this.#extra = options.feeds ?? {};
     this.#logprobs = options.onLogprobs !== undefined;
     this.device = deviceOf(home);
     const feeds = samplingOf(options, words, manifest.inputs.some(({name}) => name === MASK));
     const known = ['input_ids', ROWS, ...this.#states(), ...Object.keys(this.#extra), ...Object.keys(feeds)];
-    this.#besides = besides(manifest, known, this.device, Kept);
+    this.#besides = besides(manifest, known, this.device, Kept, this.#batch);
     this.#hasRows = manifest.inputs.some(({name}) => name === ROWS);
     this.#sampling = Object.fromEntries(Object.entries(feeds).map(([name, each]) => [name, this.device.tensor(each.data, each)]));
     model.state?.reset();
@@ -57,8 +60,9 @@ export class Steps {
     this.#read = kept?.count ?? 0;
     this.#waiting = prompt.slice(this.#read);
     kept?.states.forEach((each, name) => model.state?.set(name, each));
-    const counts = countsOf(options, prompt, this.#waiting, words);
-    if (counts) model.state?.set(COUNTS, this.device.tensor(counts, {shape: [1, words]}));
+    const counts = prompts.map((each) => countsOf(options, each, each.slice(this.#read), words));
+    const isCounted = counts.some((each) => each !== undefined);
+    if (isCounted) model.state?.set(COUNTS, this.device.tensor(Int32Array.from(counts.flatMap((each = new Int32Array()) => [...each])), {shape: [this.#batch, words]}));
   }
 
   #states(): string[] {
@@ -94,6 +98,17 @@ export class Steps {
     }
     ++this.sent;
     return this.#chosen as DeviceTensor;
+  }
+
+  /** Runs as many tokens of each text. Gives the ones that follow. */
+  async feed(tokens: readonly (readonly number[])[]): Promise<number[]> {
+    const length = tokens[0]?.length ?? 0;
+    for (let at = 0; at < length; at += this.#chunk) {
+      const ids = BigInt64Array.from(tokens.flatMap((each) => each.slice(at, at + this.#chunk)), BigInt);
+      const count = ids.length / tokens.length;
+      await this.#run({dtype: 'i64', shape: [tokens.length, count], data: ids}, count);
+    }
+    return Array.from(await (this.#chosen as DeviceTensor).data<BigInt64Array>(), Number);
   }
 
   /**
@@ -147,16 +162,16 @@ export class Steps {
     return this.#logits?.data<Float32Array>();
   }
 
-  /** Ends them: the state is that of the prompt and of `text`, as far as these were inputs. */
+  /** Ends them: the state is that of the prompt and of `text`, as far as these were inputs; of several texts, of all inputs. */
   end(text: readonly number[]): void {
     this.#keep();
     this.#besides.dispose();
     Object.values(this.#sampling).forEach((each) => each.dispose());
     const {state} = this.#model;
-    const tokens = [...this.#prompt, ...text].slice(0, this.#read);
+    const tokens = this.#batch > 1 ? Array<number>(this.#read) : [...this.#prompt, ...text].slice(0, this.#read);
     const left = new Map<string, DeviceTensor>();
     try {
-      if (state && this.#read > 0) state.set(COUNTS, this.device.tensor(new Int32Array(), {shape: [1, 0]}));
+      if (state && this.#read > 0) state.set(COUNTS, this.device.tensor(new Int32Array(), {shape: [this.#batch, 0]}));
       for (const name of this.#states().filter((each) => each !== COUNTS && this.#read > 0)) {
         const has = this.#state(name);
         if (has?.first && tokens.length < this.#read) state?.set(name, has.first(tokens.length));
