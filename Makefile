@@ -67,6 +67,8 @@ zoo: build ## export networks that people deploy (6 GB of PyTorch), test them wi
 	@$(RUN) tools/setup/zoo.sh && third_party/cache/zoo-environment/bin/python tests/zoo/export.py
 	@third_party/cache/zoo-environment/bin/python tests/transformersjs/export.py
 	@$(RUN) third_party/cache/zoo-environment/bin/python tests/builder/compare.py
+	@$(RUN) PYTHONPATH=$$(echo third_party/cache/optimum-environment/lib/*/site-packages) \
+	  third_party/cache/zoo-environment/bin/python tests/builder/optimum_forms.py
 	@$(RUN) node tests/cases/suite.mjs --all --corpus zoo cpu wasm webgpu webgl
 	@$(RUN) node bench/zoo.mjs $(ARGS)
 
