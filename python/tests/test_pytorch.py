@@ -118,6 +118,17 @@ def test_optimizers_go_where_pytorchs_go(case):
     np.testing.assert_allclose(w.detach().numpy(), case["after"], rtol=2e-4 if case["optimizer"] == "LBFGS" else 1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("case", [case for case in STEPS if "matrix" in case], ids=lambda case: case["matrix"])
+def test_optimizers_of_matrices_go_where_pytorchs_go(case):
+    w = gs.tensor(np.asarray(elements(6, 7, -1, 1), np.float32).reshape(3, 2)).requires_grad_()
+    optimizer = getattr(optim, case["matrix"])([w], **case["options"])
+    for step in range(4):
+        w.grad = gs.tensor(np.asarray(elements(6, 20 + step, -1, 1), np.float32).reshape(3, 2))
+        optimizer.step()
+    # PyTorch's Muon computes in bfloat16.
+    np.testing.assert_allclose(w.detach().numpy().reshape(-1), case["after"], rtol=1e-5, atol=2e-2 if case["matrix"] == "Muon" else 1e-5)
+
+
 @pytest.mark.parametrize("case", [case for case in STEPS if "schedule" in case], ids=lambda case: case["schedule"])
 def test_schedules_go_where_pytorchs_go(case):
     optimizer = optim.SGD([gs.zeros(1, requires_grad=True)], lr=0.4, momentum=0.9)

@@ -23,11 +23,22 @@ OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("Rprop", {"lr": 0.1}),
     ("Rprop", {"lr": 0.1, "etas": [0.3, 1.5], "step_sizes": [0.01, 0.12]}),
     ("RMSprop", {"lr": 0.1, "centered": True, "momentum": 0.5}),
+    ("Adafactor", {"lr": 0.1}),
+    ("Adafactor", {"lr": 0.1, "beta2_decay": -0.5, "d": 1.5, "weight_decay": 0.1}),
     ("LBFGS", {"lr": 0.5}),
     ("LBFGS", {"lr": 1, "max_iter": 4, "history_size": 2}),
     ("LBFGS", {"line_search_fn": "strong_wolfe"}),
     ("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 5}),
 ]
+
+MATRICES: list[tuple[str, dict[str, Any]]] = [
+    ("Adafactor", {"lr": 0.1}),
+    ("Adafactor", {"lr": 0.1, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.1}),
+    ("Muon", {"lr": 0.1}),
+    ("Muon", {"lr": 0.1, "nesterov": False, "adjust_lr_fn": "match_rms_adamw", "weight_decay": 0.0}),
+]
+"""Of a matrix of three rows and two columns."""
 
 SCHEDULES: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("StepLR", [3], {"gamma": 0.5}),

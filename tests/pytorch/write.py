@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from functions import CASES
-from steps import OPTIMIZERS, SCHEDULES, SEVERAL
+from steps import MATRICES, OPTIMIZERS, SCHEDULES, SEVERAL
 from torch import nn
 from torch.nn import functional as F
 
@@ -140,6 +140,16 @@ def optimized(name: str, options: dict[str, Any]) -> list[Any]:
     return numbers(parameter)
 
 
+def of_matrix(name: str, options: dict[str, Any]) -> list[Any]:
+    """A matrix after four steps with gradients of a rule."""
+    parameter = torch.tensor(elements(6, 7, -1, 1)).reshape(3, 2).requires_grad_()
+    optimizer = getattr(torch.optim, name)([parameter], **options)
+    for step in range(4):
+        parameter.grad = torch.tensor(elements(6, 20 + step, -1, 1)).reshape(3, 2)
+        optimizer.step()
+    return numbers(parameter)
+
+
 def scheduled(make: Any) -> list[list[Any]]:
     """The rate and the momentum before each of twelve steps."""
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.4, momentum=0.9)
@@ -168,6 +178,7 @@ def several_of(name: str, parts: list[Any], milestones: list[int]) -> Any:
 
 def write_steps() -> int:
     lines: list[dict[str, Any]] = [{"optimizer": name, "options": options, "after": optimized(name, options)} for name, options in OPTIMIZERS]
+    lines += [{"matrix": name, "options": options, "after": of_matrix(name, options)} for name, options in MATRICES]
     lines += [{"schedule": name, "args": args, "options": options, "rates": scheduled(schedule_of(name, args, options))} for name, args, options in SCHEDULES]
     lines += [{"schedule": name, "parts": parts, "milestones": milestones, "rates": scheduled(several_of(name, parts, milestones))} for name, parts, milestones in SEVERAL]
     (HERE / "steps.jsonl").write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))

@@ -48,8 +48,20 @@ FALSE_PROPERTIES = (
 """What no tensor is, as a property."""
 FALSE_METHODS = ("is_complex", "is_conj", "is_distributed", "is_inference", "is_neg", "is_pinned", "is_shared")
 """What no tensor is, as a method."""
+
+
+def _never(self: Tensor) -> bool:
+    """False."""
+    return False
+
+
+def _on_cpu(self: Tensor) -> bool:
+    """Whether it is computed on the CPU."""
+    return self.device == "cpu"
+
+
 for _name in FALSE_PROPERTIES:
-    setattr(Tensor, _name, property(lambda self: False, doc="False."))
+    setattr(Tensor, _name, property(_never))
 for _name in FALSE_METHODS:
-    setattr(Tensor, _name, lambda self: False)
-Tensor.is_cpu = property(lambda self: self.device == "cpu", doc="Whether it is computed on the CPU.")  # type: ignore[attr-defined]
+    setattr(Tensor, _name, _never)
+Tensor.is_cpu = property(_on_cpu)  # type: ignore[attr-defined]

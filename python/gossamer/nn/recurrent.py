@@ -14,6 +14,8 @@ from .module import Module
 
 
 class _Recurrent(Module):
+    """What recurrent layers share."""
+
     op = "RNN"
     order: tuple[int, ...] = (0,)
     """ONNX's order of gates, in places of PyTorch's."""
@@ -119,6 +121,8 @@ class RNN(_Recurrent):
 
 
 class _Cell(Module):
+    """What cells share."""
+
     gates = 1
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True) -> None:

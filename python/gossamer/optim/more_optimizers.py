@@ -178,6 +178,81 @@ class SparseAdam(Adam):
         return after.where(moves, value), {name: each.where(moves, state[name]) for name, each in moments.items()}
 
 
+class Adafactor(Optimizer):
+    """Shazeer and Stern, arXiv 1804.04235: of matrices, means of rows and columns stand for all squares."""
+
+    _states = ("row_var", "col_var", "variance")
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-2, beta2_decay: float = -0.8, eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0) -> None:
+        super().__init__(params, lr=lr, beta2_decay=beta2_decay, eps=eps, d=d, weight_decay=weight_decay)
+
+    def _fresh(self, parameter: Tensor, name: str) -> Tensor:
+        shape = list(parameter.shape)
+        if name == "variance":
+            shape = shape if len(shape) < 2 else []
+        elif len(shape) > 1:
+            shape[-1 if name == "row_var" else -2] = 1
+        else:
+            shape = []
+        return parameter.new_zeros(shape)
+
+    def _numbers(self, group: Groups, steps: int) -> dict[str, float]:
+        return {"fresh": steps ** group["beta2_decay"], "rho": min(group["lr"], steps**-0.5), "kept": 1 - group["lr"] * group["weight_decay"]}
+
+    def _update(self, value: Tensor, grad: Tensor, state: State, group: Groups, fed: Fed) -> tuple[Tensor, State]:
+        small, least = group["eps"]
+        tiny = 2.0**-23 if small is None else small
+        square = grad * grad
+
+        def toward(name: str, now: Tensor) -> Tensor:
+            return state[name] + (now - state[name]) * fed["fresh"]
+
+        after = dict(state)
+        if grad.ndim > 1:
+            after["row_var"], after["col_var"] = toward("row_var", square.mean(-1, True)), toward("col_var", square.mean(-2, True))
+            estimate = after["row_var"] @ after["col_var"] / after["row_var"].mean(-2, True).clamp(tiny)
+        else:
+            estimate = after["variance"] = toward("variance", square)
+        by = grad / estimate.clamp(tiny * tiny).sqrt()
+        size = value.square().mean().sqrt().clamp(least) * fed["rho"] / (by.square().mean().sqrt() / group["d"]).clamp(1.0)
+        return (value * fed["kept"] if group["weight_decay"] else value) - by * size, after
+
+
+class Muon(Optimizer):
+    """Jordan: momentum whose singular values are brought near 1 (Newton and Schulz); of matrices. PyTorch does this in 16 bits."""
+
+    _states = ("momentum_buffer",)
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True, ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr=lr, weight_decay=weight_decay, momentum=momentum, nesterov=nesterov, ns_coefficients=ns_coefficients, eps=eps, ns_steps=ns_steps, adjust_lr_fn=adjust_lr_fn)
+
+    def _check(self, group: Groups) -> None:
+        for each in group["params"]:
+            if each.ndim != 2:
+                raise Error(f"a parameter of {each.ndim} axes", "Muon", "it is for matrices")
+
+    def _numbers(self, group: Groups, steps: int) -> dict[str, float]:
+        return {"lr": group["lr"], "kept": 1 - group["lr"] * group["weight_decay"]}
+
+    def _update(self, value: Tensor, grad: Tensor, state: State, group: Groups, fed: Fed) -> tuple[Tensor, State]:
+        momentum = group["momentum"]
+        a, b, c = group["ns_coefficients"]
+        buffer = state["momentum_buffer"] * momentum + grad * (1 - momentum)
+        x: Any = grad * (1 - momentum) + buffer * momentum if group["nesterov"] else buffer
+        rows, columns = value.shape
+        x = x.mT if rows > columns else x
+        x = x / x.square().sum().sqrt().clamp(group["eps"])
+        for _ in range(group["ns_steps"]):
+            gram = x @ x.mT
+            x = x * a + (gram * b + gram @ gram * c) @ x
+        x = x.mT if rows > columns else x
+        factor = 0.2 * math.sqrt(max(rows, columns)) if group["adjust_lr_fn"] == "match_rms_adamw" else math.sqrt(max(1, rows / columns))
+        return value * fed["kept"] - x * (fed["lr"] * factor), {"momentum_buffer": buffer}
+
+
 class LBFGS:
     """Limited-memory BFGS (Nocedal and Wright, Numerical Optimization, 7.2 and 3.5), with PyTorch's options and rules for stopping."""
 

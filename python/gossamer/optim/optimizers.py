@@ -46,6 +46,10 @@ class Optimizer:
         """Of what is kept of a parameter."""
         return self._states
 
+    def _fresh(self, parameter: Tensor, name: str) -> Tensor:
+        """What is kept of a parameter under a name, at first."""
+        return zeros_like(parameter)
+
     def _numbers(self, group: dict[str, Any], steps: int) -> dict[str, float]:
         """What is fed to the step of this number, from 1."""
         return {"lr": group["lr"]}
@@ -74,7 +78,7 @@ class Optimizer:
         key = id(parameter)
         names = self._names(group)
         if key not in self._kept:
-            self._kept[key] = {name: zeros_like(parameter) for name in names}
+            self._kept[key] = {name: self._fresh(parameter, name) for name in names}
         steps = self._steps[key] = self._steps.get(key, 0) + 1
         numbers = fed.get((parameter._dtype, steps))
         if numbers is None:
@@ -114,7 +118,7 @@ class Optimizer:
             if lacking:
                 raise Error(f"the state of parameter {at} lacks {', '.join(lacking)}", "load_state_dict")
             self._steps[id(parameter)] = int(kept["step"])
-            self._kept[id(parameter)] = {name: zeros_like(parameter).copy_(kept[name]) for name in self._names(group)}
+            self._kept[id(parameter)] = {name: self._fresh(parameter, name).copy_(kept[name]) for name in self._names(group)}
         for group, given in zip(self.param_groups, state["param_groups"], strict=True):
             group.update(given)
 

@@ -154,10 +154,10 @@ export class Elementwise extends Core {
   logicalAnd(other: this | Scalar): this { return this.binary('And', other, 'bool'); }
   logicalOr(other: this | Scalar): this { return this.binary('Or', other, 'bool'); }
   logicalXor(other: this | Scalar): this { return this.binary('Xor', other, 'bool'); }
-  bitwiseAnd(other: this | Scalar): this { return this.binary('BitwiseAnd', other); }
-  bitwiseOr(other: this | Scalar): this { return this.binary('BitwiseOr', other); }
-  bitwiseXor(other: this | Scalar): this { return this.binary('BitwiseXor', other); }
-  bitwiseNot(): this { return this.apply('BitwiseNot'); }
+  bitwiseAnd(other: this | Scalar): this { return this.binary(this.dtype === 'bool' ? 'And' : 'BitwiseAnd', other); }
+  bitwiseOr(other: this | Scalar): this { return this.binary(this.dtype === 'bool' ? 'Or' : 'BitwiseOr', other); }
+  bitwiseXor(other: this | Scalar): this { return this.binary(this.dtype === 'bool' ? 'Xor' : 'BitwiseXor', other); }
+  bitwiseNot(): this { return this.apply(this.dtype === 'bool' ? 'Not' : 'BitwiseNot'); }
   bitwiseLeftShift(other: this | Scalar): this { return this.binary('BitShift', other, this.common(other), {direction: 'LEFT'}); }
   bitwiseRightShift(other: this | Scalar): this { return this.binary('BitShift', other, this.common(other), {direction: 'RIGHT'}); }
   isnan(): this { return this.unary('IsNaN'); }

@@ -3,11 +3,12 @@ import {shapeText} from '../../runtime/src/types.ts';
 import {checkPlaces} from './places.ts';
 import {Reductions} from './reductions.ts';
 import {constant, integers, recordNode, type Recorded} from './recording.ts';
-import {axisOf, broadcastShapes, inferShape, type Shape, wrong} from './shape.ts';
+import {uploaded} from './core.ts';
+import {axisOf, broadcastShapes, computeStrides, inferShape, type Shape, wrong} from './shape.ts';
 
 /**
- * One axis of index(): a place; [start, end, step] (null: as far as it goes); a tensor of places; ':' a whole axis; '...' all
- * axes that are not named; null a new one.
+ * One axis of index(): a place; [start, end, step] (null: as far as it goes); a tensor of places, or of bool one of as many axes that is
+ * known now; ':' a whole axis; '...' all axes that are not named; null a new one.
  */
 export type Index<T> = number | readonly [start: number | null, end?: number | null, step?: number] | T | ':' | '...' | null;
 
@@ -23,6 +24,19 @@ export interface Distinct<T> {
 export type PadMode = 'constant' | 'reflect' | 'edge' | 'replicate' | 'wrap' | 'circular';
 
 const END = 2 ** 31 - 1;
+
+/** The places of each axis where a mask holds, which is known now. */
+function whereTrue<T extends Layout>(mask: T, extents: Shape): T[] {
+  const data = mask.value.stored?.host;
+  if (!data) throw wrong('index: a mask that is computed is not known yet; use maskedSelect() or where()');
+  if (mask.shape.some((extent, axis) => extent !== extents[axis])) throw wrong(`index: a mask of shape ${shapeText(mask.shape)} for axes of ${shapeText(extents.slice(0, mask.ndim))}`);
+  const places = Array.from(data, Number).flatMap((each, at) => (each ? [at] : []));
+  const strides = computeStrides(mask.shape);
+  return mask.shape.map((extent, axis) => {
+    const found = Int32Array.from(places, (place) => Math.floor(place / (strides[axis] ?? 1)) % extent);
+    return mask.make(uploaded('i32', [found.length], found, mask.device));
+  });
+}
 
 function scatter<T extends Layout>(x: T, axis: number, places: T, source: T, reduction: string): T {
   const at = axisOf(axis, x.ndim, 'scatter');
@@ -156,21 +170,20 @@ export class Layout extends Reductions {
 
   /** Parts by places, ranges, tensors of places and new axes, one an axis: t.index(0, [1, null, 2], '...', null). */
   index(...where: readonly Index<this>[]): this {
-    const named = where.filter((each) => each !== null && each !== '...').length;
+    const named = where.reduce<number>((sum, each) => sum + (each === null || each === '...' ? 0 : each instanceof Layout && each.dtype === 'bool' ? each.ndim : 1), 0);
     if (named > this.ndim) throw wrong(`index: ${named} axes of a tensor of ${this.ndim}`);
     const starts: number[] = [], ends: number[] = [], axes: number[] = [], steps: number[] = [], shape: number[] = [];
-    let picked: this | undefined;
-    let pickedAt = 0;
+    const picks: [axis: number, places: this][] = [];
     let axis = 0;
     for (const each of where) {
       if (each === null) shape.push(1);
       else if (each === ':') shape.push(this.shape[axis++] ?? 1);
       else if (each === '...') for (const end = axis + this.ndim - named; axis < end; ) shape.push(this.shape[axis++] ?? 1);
       else if (each instanceof Layout) {
-        if (picked || each.dtype === 'bool') throw wrong('index: it takes one tensor of places; see gather(), where() and maskedSelect()');
-        picked = each;
-        pickedAt = shape.length;
-        shape.push(this.shape[axis++] ?? 1);
+        for (const places of each.dtype === 'bool' ? whereTrue(each, this.shape.slice(axis)) : [each]) {
+          picks.push([shape.length, places]);
+          shape.push(this.shape[axis++] ?? 1);
+        }
       } else {
         const extent = this.shape[axis] ?? 1;
         const whole = typeof each === 'number';
@@ -188,9 +201,24 @@ export class Layout extends Reductions {
     shape.push(...this.shape.slice(axis));
     const cut = axes.length > 0 ? this.slice(starts, ends, axes, steps) : this;
     const made = cut.reshape(shape);
-    if (!picked) return made;
-    checkPlaces('index', picked, made.shape[pickedAt] ?? 1, pickedAt, true);
-    return made.apply('Gather', [made, asPlaces(picked)], {axis: pickedAt});
+    for (const [at, places] of picks) checkPlaces('index', places, made.shape[at] ?? 1, at, true);
+    const [first, second] = picks;
+    if (first && !second) return made.apply('Gather', [made, asPlaces(first[1])], {axis: first[0]});
+    return first ? Layout.#found(made, picks) : made;
+  }
+
+  /** Elements at places of several axes, which broadcast: where the axes are side by side in their place, else first. */
+  static #found<T extends Layout>(x: T, picks: readonly (readonly [axis: number, places: T])[]): T {
+    const axes = picks.map(([axis]) => axis);
+    const shape = picks.map(([, {shape}]) => shape).reduce<readonly number[]>((all, each) => broadcastShapes(all, each, 'index'), []);
+    const columns = picks.map(([axis, places]) =>
+      places.choose(places.lt(0), places.add(x.shape[axis] ?? 1), places).cast('i64').expand(shape).unsqueeze(-1));
+    const front = x.permute(axes, [...x.shape.keys()].filter((axis) => !axes.includes(axis)));
+    const found = front.apply('GatherND', [front, (columns[0] as T).concat(columns.slice(1), -1)], {batch_dims: 0});
+    const [begin = 0] = axes;
+    if (axes.some((axis, at) => axis !== begin + at)) return found;
+    const order = [...found.shape.keys()];
+    return found.permute([...order.slice(shape.length, shape.length + begin), ...order.slice(0, shape.length), ...order.slice(shape.length + begin)]);
   }
 
   /**

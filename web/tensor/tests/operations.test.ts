@@ -78,6 +78,16 @@ test('layout', {skip}, async () => {
   assert.deepEqual(x.index(null, ':', 0, null).shape, [1, 2, 1, 4]);
   assert.deepEqual(await x.index(0, new Tensor([2, 0], {dtype: 'i32'}), 1).array(), [9, 1]);
   assert.deepEqual(await x.slice([0, 3], [1, 0], [0, 2], [1, -2]).array(), [[[3, 1], [7, 5], [11, 9]]]);
+  const at = (...data: number[]): Tensor => new Tensor(data, {dtype: 'i32'});
+  assert.deepEqual(await x.index(at(0, 1), at(2, -1)).array(), [[8, 9, 10, 11], [20, 21, 22, 23]]);
+  assert.deepEqual(await x.index(':', at(0, 2), at(3, 1)).array(), [[3, 9], [15, 21]]);
+  assert.deepEqual(await x.index(at(1, 0), [1, null], at(0, 2)).array(), [[16, 20], [6, 10]]);
+  assert.deepEqual(await x.index(at(0, 1).unsqueeze(1), at(2, 0)).index(':', ':', 0).array(), [[8, 0], [20, 12]]);
+  assert.deepEqual(await x.index(1, new Tensor([true, false, true])).array(), [[12, 13, 14, 15], [20, 21, 22, 23]]);
+  assert.deepEqual(await x.index(new Tensor([[true, false, false], [false, true, true]]), 0).array(), [0, 16, 20]);
+  assert.throws(() => x.index(x.gt(3)), {code: 'input', message: /a mask that is computed is not known yet/});
+  assert.throws(() => x.index(new Tensor([true, false, true])), /a mask of shape \[3\] for axes of \[2\]/);
+  assert.deepEqual(await x.index(0, 0).gt(1).bitwiseAnd(x.index(0, 0).lt(3)).bitwiseNot().array(), [true, true, false, true]);
   assert.deepEqual(x.permute(2, 0, 1).shape, [4, 2, 3]);
   assert.deepEqual(x.transpose(0, 2).shape, [4, 3, 2]);
   assert.deepEqual(x.flatten(1).shape, [2, 12]);

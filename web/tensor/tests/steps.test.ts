@@ -11,6 +11,7 @@ type Options = Record<string, unknown>;
 type Part = [name: string, args: unknown[], options: Options];
 interface Line {
   readonly optimizer?: string;
+  readonly matrix?: string;
   readonly options?: Options;
   readonly after?: number[];
   readonly schedule?: string;
@@ -54,6 +55,26 @@ test('optimizers', {skip}, async () => {
       }
     }
     await near(w, after ?? [], name === 'LBFGS' ? 2e-4 : 1e-5, `${name} ${JSON.stringify(options)}`);
+  }
+});
+
+/** As elements() of write.py. */
+const elements = (count: number, seed: number): number[] => Array.from({length: count}, (_, at) => {
+  const first = BigInt(at) * 2654435761n + BigInt(seed) * 40503n + 12345n;
+  return -1 + (2 * Number((first ^ ((BigInt(at + 1) * BigInt(seed + 1) * 2246822519n) & 0xffffffffn)) & 0xffffffffn)) / 2 ** 32;
+});
+
+test('optimizers of matrices', {skip}, async () => {
+  for (const {matrix: name, options, after} of lines) {
+    if (!name) continue;
+    const w = new nn.Parameter(new Tensor(elements(6, 7), {shape: [3, 2]}));
+    const optimizer = new (kind(name))([w], options);
+    for (let step = 0; step < 4; ++step) {
+      w.grad = new Tensor(elements(6, 20 + step), {shape: [3, 2]});
+      optimizer.step();
+    }
+    // PyTorch's Muon computes in bfloat16.
+    await near(w.flatten(), after ?? [], name === 'Muon' ? 2e-2 : 1e-5, `${name} ${JSON.stringify(options)}`);
   }
 });
 

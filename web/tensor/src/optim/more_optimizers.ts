@@ -1,6 +1,7 @@
 /** More optimizers with PyTorch's arithmetic: variants of Adam, and others that keep a running measure of gradients. */
-import type {Recorded} from '../recording.ts';
+import {integers, type Recorded} from '../recording.ts';
 import type {Given} from '../options.ts';
+import {wrong} from '../shape.ts';
 import type {Formula} from './formula.ts';
 import {Adam, type AdamOptions, type Group, Optimizer, type OptimizerOptions, type Params} from './optimizers.ts';
 
@@ -208,5 +209,102 @@ export class SparseAdam extends Adam {
     const moves = f.node('Abs', f.node('Sign', g));
     const kept = (now: Recorded, then: Recorded): Recorded => f.add(then, f.mul(f.sub(now, then), moves));
     return {value: kept(next as Recorded, value), ...Object.fromEntries(Object.entries(state).map(([name, each]) => [name, before[name] ? kept(each, before[name]) : each]))};
+  }
+}
+
+export interface AdafactorOptions extends OptimizerOptions {
+  readonly beta2Decay?: number | undefined;
+  readonly eps?: readonly [number | null, number] | undefined;
+  readonly d?: number | undefined;
+}
+
+/** Shazeer and Stern: of matrices, means of rows and columns stand for all squares. */
+export class Adafactor extends Optimizer<AdafactorOptions> {
+  protected override readonly coupled = false;
+
+  constructor(params: Params<AdafactorOptions>, ...given: Given<AdafactorOptions, [lr?: number, beta2Decay?: number, eps?: readonly [number | null, number], d?: number, weightDecay?: number]>) {
+    super(params, {lr: 1e-2, beta2Decay: -0.8, eps: [null, 1e-3], d: 1, weightDecay: 0}, given);
+  }
+
+  protected states(): string[] {
+    return ['rowVar', 'colVar', 'variance'];
+  }
+
+  protected override shapeOf(name: string, shape: readonly number[]): readonly number[] {
+    const matrix = shape.length > 1;
+    if (name === 'variance') return matrix ? [] : shape;
+    return matrix ? shape.map((extent, axis) => (axis === shape.length - (name === 'rowVar' ? 1 : 2) ? 1 : extent)) : [];
+  }
+
+  protected numbers({lr, beta2Decay, weightDecay}: Group<AdafactorOptions>, steps: number): Numbers {
+    return {fresh: steps ** beta2Decay, rho: Math.min(lr, 1 / Math.sqrt(steps)), kept: 1 - lr * weightDecay};
+  }
+
+  protected update(f: Formula, value: Recorded, g: Recorded, before: Terms, {eps: [small, least], d, weightDecay}: Group<AdafactorOptions>, fed: Terms): Terms {
+    const {rowVar, colVar, variance} = before as {rowVar: Recorded; colVar: Recorded; variance: Recorded};
+    const {fresh, rho, kept} = fed as {fresh: Recorded; rho: Recorded; kept: Recorded};
+    const tiny = small ?? 2 ** -23;
+    const square = f.mul(g, g);
+    const rank = value.shape.length;
+    const mean = (x: Recorded, ...axes: number[]): Recorded => f.node('ReduceMean', x, ...(axes[0] === undefined ? [] : [integers(axes)]));
+    const toward = (then: Recorded, now: Recorded): Recorded => f.add(then, f.mul(f.sub(now, then), fresh));
+    let state = {rowVar, colVar, variance};
+    let estimate: Recorded;
+    if (rank > 1) {
+      state = {...state, rowVar: toward(rowVar, mean(square, rank - 1)), colVar: toward(colVar, mean(square, rank - 2))};
+      estimate = f.div(f.node('MatMul', state.rowVar, state.colVar), f.node('Max', mean(state.rowVar, rank - 2), tiny));
+    } else {
+      state = {...state, variance: toward(variance, square)};
+      estimate = state.variance;
+    }
+    const by = f.div(g, f.sqrt(f.node('Max', estimate, tiny * tiny)));
+    const root = (x: Recorded): Recorded => f.sqrt(mean(f.mul(x, x), ...Array.from({length: rank}, (_, axis) => axis)));
+    const size = f.div(f.mul(f.node('Max', root(value), least), rho), f.node('Max', f.mul(root(by), 1 / d), 1));
+    return {value: f.sub(weightDecay === 0 ? value : f.mul(value, kept), f.mul(by, size)), ...state};
+  }
+}
+
+export interface MuonOptions extends OptimizerOptions {
+  readonly momentum?: number | undefined;
+  readonly nesterov?: boolean | undefined;
+  readonly nsCoefficients?: readonly [number, number, number] | undefined;
+  readonly eps?: number | undefined;
+  readonly nsSteps?: number | undefined;
+  readonly adjustLrFn?: 'original' | 'match_rms_adamw' | undefined;
+}
+
+/** Jordan: momentum whose singular values are brought near 1 (Newton and Schulz); of matrices. PyTorch does this in 16 bits. */
+export class Muon extends Optimizer<MuonOptions> {
+  protected override readonly coupled = false;
+
+  constructor(params: Params<MuonOptions>, ...given: Given<MuonOptions, [lr?: number, weightDecay?: number, momentum?: number, nesterov?: boolean]>) {
+    const known: MuonOptions = {
+      lr: 1e-3, weightDecay: 0.1, momentum: 0.95, nesterov: true, nsCoefficients: [3.4445, -4.775, 2.0315], eps: 1e-7, nsSteps: 5, adjustLrFn: 'original',
+    };
+    super(params, known, given);
+    for (const {ndim} of this.groups.flatMap((group) => group.params)) if (ndim !== 2) throw wrong(`Muon: a parameter of ${ndim} axes; it is for matrices`);
+  }
+
+  protected states(): string[] {
+    return ['momentumBuffer'];
+  }
+
+  protected numbers({lr, weightDecay}: Group<MuonOptions>): Numbers {
+    return {lr, kept: 1 - lr * weightDecay};
+  }
+
+  protected update(f: Formula, value: Recorded, g: Recorded, before: Terms, group: Group<MuonOptions>, {lr, kept}: Terms): Terms {
+    const {momentum, nesterov, nsCoefficients: [a, b, c], eps, nsSteps, adjustLrFn} = group;
+    const momentumBuffer = f.mix(before['momentumBuffer'] as Recorded, momentum, g, 1 - momentum);
+    const [rows = 1, columns = 1] = value.shape;
+    const turned = (x: Recorded): Recorded => (rows > columns ? f.node('Transpose', x) : x);
+    let x = turned(nesterov ? f.mix(g, 1 - momentum, momentumBuffer, momentum) : momentumBuffer);
+    x = f.div(x, f.node('Max', f.sqrt(f.node('ReduceSum', f.mul(x, x))), eps));
+    for (let step = 0; step < nsSteps; ++step) {
+      const gram = f.node('MatMul', x, f.node('Transpose', x));
+      x = f.add(f.mul(x, a), f.node('MatMul', f.mix(gram, b, f.node('MatMul', gram, gram), c), x));
+    }
+    const factor = adjustLrFn === 'match_rms_adamw' ? 0.2 * Math.sqrt(Math.max(rows, columns)) : Math.sqrt(Math.max(1, rows / columns));
+    return {value: f.sub(f.mul(value, kept as Recorded), f.mul(turned(x), f.mul(lr as Recorded, factor))), momentumBuffer};
   }
 }

@@ -72,6 +72,11 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
   /** The names of what it keeps of a parameter. */
   protected abstract states(group: Group<Options>): readonly string[];
 
+  /** The shape of what it keeps of a parameter under a name. */
+  protected shapeOf(_name: string, shape: readonly number[]): readonly number[] {
+    return shape;
+  }
+
   /** Numbers that are other ones in each step, the `steps`-th (from 1): they are fed, so that the program stays the same. */
   protected abstract numbers(group: Group<Options>, steps: number): Readonly<Record<string, number>>;
 
@@ -141,7 +146,7 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
     if (replay) return replay;
     const numbers = Object.keys(fed);
     const count = 2 + names.length;
-    const shapes = parameters.flatMap(({shape}) => new Array<readonly number[]>(count).fill(shape));
+    const shapes = parameters.flatMap(({shape}) => [shape, shape, ...names.map((name) => this.shapeOf(name, shape))]);
     replay = new Replay(dtype, [...shapes, ...numbers.map(() => [])], device, (f, inputs) => {
       const fed = Object.fromEntries(numbers.map((name, at) => [name, inputs[shapes.length + at] as Recorded]));
       return parameters.flatMap((_, at) => {
@@ -158,7 +163,8 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
   #stateOf(parameter: Tensor, group: Group<Options>): Known {
     let known = this.#states.get(parameter);
     if (!known) {
-      const fresh = this.states(group).map((name) => [name, Tensor.zerosLike(parameter).keep()] as const);
+      const {dtype, device, shape} = parameter;
+      const fresh = this.states(group).map((name) => [name, Tensor.zeros(this.shapeOf(name, shape), {dtype, device}).keep()] as const);
       this.#states.set(parameter, (known = {state: Object.fromEntries(fresh), steps: 0}));
     }
     return known;
