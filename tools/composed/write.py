@@ -65,6 +65,12 @@ def signature(node: ast.FunctionDef, own: str) -> str:
     return ", ".join(parts).replace("Tensor", own)
 
 
+def rows(names: list[str]) -> str:
+    """Names in short texts, as lines of the bundle are short."""
+    made = [camel(each) for each in names]
+    return f"[{', '.join(repr(' '.join(made[at : at + 20])) for at in range(0, len(made), 20))}]"
+
+
 def doc(node: ast.FunctionDef) -> str:
     return " ".join((ast.get_docstring(node) or "").split())
 
@@ -153,7 +159,7 @@ def rare_text(modules: list[Module], in_place: list[str]) -> str:
             if not node.name.startswith("_"):
                 lines += [f"    /** {doc(node)} */", f"    {camel(node.name)}({signature(node, 'this')}): {type_of(node.returns).replace('Tensor', 'this')};".replace("Composed", "Tensor")]
     lines += [f"    {camel(each)}_: this['{camel(each)}'];" for each in in_place]
-    lines += ["  }", "}", "", f"for (const each of [{', '.join(module.name for module in modules)}]) methods(Tensor, each);", f"inPlace(Tensor, '{' '.join(camel(each) for each in in_place)}');", ""]
+    lines += ["  }", "}", "", f"for (const each of [{', '.join(module.name for module in modules)}]) methods(Tensor, each);", f"inPlace(Tensor, {rows(in_place)});", ""]
     return "\n".join(lines)
 
 
@@ -161,7 +167,7 @@ def in_place_text(names: list[str]) -> str:
     """The class of methods that change a tensor."""
     lines = [HEAD.format("__init__").replace("/* eslint-disable */\n", "") + "import {Composed} from './methods.ts';", "import {inPlace} from './prelude.ts';", "", "/** Methods in place: the tensor gets other elements, other tensors keep theirs. */"]
     lines += ["export class InPlace extends Composed {", *(f"  declare {camel(each)}_: this['{camel(each)}'];" for each in names), "}"]
-    lines += [f"inPlace(InPlace, '{' '.join(camel(each) for each in names)}');", ""]
+    lines += [f"inPlace(InPlace, {rows(names)});", ""]
     return "\n".join(lines)
 
 

@@ -1,6 +1,6 @@
 // dist/tensor.js with compiler.wasm beside it, and declarations. The compiler's caller is part of tensor.js; the run time stays in
 // chunks of its own, which are fetched when the first program runs.
-import {copyFileSync, existsSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
+import {copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {bundle, gzipBytes, tightenFolder, workersAsFiles} from '../../runtime/build/bundle.mjs';
 import {writeDeclarations} from '../../runtime/build/declarations.mjs';
@@ -22,6 +22,10 @@ const {metafile} = await bundle({
   metafile: true,
 });
 await tightenFolder(dist, 500); // errors are thrown here, at the user's call
+// Chunks share long lists of names, which stay one line each.
+for (const file of readdirSync(dist).filter((name) => name.endsWith('.js')).map((name) => join(dist, name))) {
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/\b(?:import|export)\{[^}]{500,}\}/g, (list) => list.replace(/.{400,480}?,/g, '$&\n')));
+}
 
 // What an import of tensor.js fetches at once counts; the run time's chunks have a limit of their own.
 const outputs = new Map(Object.entries(metafile.outputs).map(([path, made]) => [resolve(path), made]));

@@ -76,8 +76,8 @@ export function predicates(type: {prototype: any}): void {
 const MOVES = new Set(['squeeze', 'unsqueeze', 't', 'transpose', 'swapaxes', 'swapdims']);
 
 /** Gives a class forms in place of methods: under their names with an underscore at the end. */
-export function inPlace(type: {prototype: any}, names: string): void {
-  for (const name of names.split(' ')) {
+export function inPlace(type: {prototype: any}, names: readonly string[]): void {
+  for (const name of names.flatMap((each) => each.split(' '))) {
     type.prototype[`${name}_`] = function (this: any, ...given: any[]) {
       return this.become(this[name](...given), `${name}_`, MOVES.has(name));
     };

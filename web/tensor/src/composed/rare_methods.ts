@@ -200,4 +200,4 @@ declare module '../tensor.ts' {
 }
 
 for (const each of [special, statistics, arrange, linalg]) methods(Tensor, each);
-inPlace(Tensor, 'addbmm addmv addr baddbmm copysign deg2rad digamma erfc erfinv fillDiagonal floatPower gcd heaviside i0 indexCopy indexFill indexPut indexReduce lcm ldexp lgamma maskedScatter mvlgamma put rad2deg renorm sgn sinc');
+inPlace(Tensor, ['addbmm addmv addr baddbmm copysign deg2rad digamma erfc erfinv fillDiagonal floatPower gcd heaviside i0 indexCopy indexFill indexPut indexReduce lcm ldexp', 'lgamma maskedScatter mvlgamma put rad2deg renorm sgn sinc']);
