@@ -77,6 +77,29 @@ onnx::Message decoder() {
   return made.add(8, onnx::opset(1, "com.microsoft"));
 }
 
+// The same with ONNX's own attention, whose keys are all those that the past has: rows that were
+// not taken back are seen.
+onnx::Message plain_decoder() {
+  const std::vector<std::string> cache{"b", "1", "p", "8"}, longer{"b", "1", "t", "8"};
+  return onnx::model(
+      {{value("input_ids", {"b", "s"}, 7), value("past.key", cache), value("past.value", cache)},
+       {node("Gather", {"words", "input_ids"}, {"x"}), node("MatMul", {"x", "wq"}, {"q"}),
+        node("MatMul", {"x", "wk"}, {"k"}), node("MatMul", {"x", "wv"}, {"v"}),
+        node("Attention", {"q", "k", "v", "", "past.key", "past.value"},
+             {"attended", "present.key", "present.value"},
+             {attribute("q_num_heads", int64_t{2}), attribute("kv_num_heads", int64_t{1}),
+              attribute("is_causal", int64_t{1})}),
+        node("Add", {"x", "attended"}, {"sum"}), node("MatMul", {"sum", "head"}, {"logits"})},
+       {value("logits", {"b", "s", "60"}), value("present.key", longer),
+        value("present.value", longer)},
+       {onnx::floats("words", {words, width}, numbers(words * width, 2)),
+        onnx::floats("wq", {width, width}, numbers(width * width, 2)),
+        onnx::floats("wk", {width, 8}, numbers(width * 8, 2)),
+        onnx::floats("wv", {width, 8}, numbers(width * 8, 8)),
+        onnx::floats("head", {width, words}, numbers(width * words, 2))}},
+      24);
+}
+
 const onnx::Message& model_file() {
   static const onnx::Message made = decoder();
   return made;
@@ -277,6 +300,37 @@ TEST_P(NativeGenerateTest, GuessesLeaveTheText) {
   }
   EXPECT_EQ(count, context - static_cast<int64_t>(prompt.size()) + 1);
   EXPECT_NE(problem.find("40 positions"), std::string::npos) << problem;
+}
+
+TEST_P(NativeGenerateTest, RowsAreTakenBack) {
+  static const onnx::Message file = plain_decoder();
+  const auto package = compile(onnx::bytes_of(file), options_for(GetParam(), true));
+  ASSERT_TRUE(package) << package.error().to_string();
+  auto plain = load(*package, {.threads = 1, .state = {.by_name = true, .rows = context}}).value();
+  const Ids said = text_of(plain, {.max_tokens = 12}),
+            other = {prompt[0], prompt[1], 2, 3, prompt[0], prompt[1], 2, 3},
+            wanted = text_of(plain, {.max_tokens = 12}, other);
+  EXPECT_NE(said, wanted);
+  GenerationCache cache;
+  EXPECT_EQ(text_of(plain, {.max_tokens = 12, .cache = &cache}), said);
+  GenerationCache fork = cache.fork().value();
+  const bool cuts = std::string_view(GetParam()) != "webgl";
+  EXPECT_EQ(text_of(plain, {.max_tokens = 12, .cache = &cache}, other), wanted);
+  EXPECT_EQ(cache.reused(), cuts ? 2 : 0);
+  // From the host.
+  EXPECT_EQ(text_of(plain, {.max_tokens = 12, .cache = &fork}, other), wanted);
+  EXPECT_EQ(fork.reused(), cuts ? 2 : 0);
+  for (const Ids& from : {prompt, other})
+    for (const int guesses : {1, 3, 8})
+      EXPECT_EQ(text_of(plain, {.max_tokens = 12, .prompt_lookup_num_tokens = guesses}, from),
+                from == prompt ? said : wanted);
+  EXPECT_EQ(
+      text_of(plain, {.max_tokens = 12, .stop_tokens = {said[5]}, .ahead = 8, .cache = &cache}),
+      Ids(said.begin(), std::ranges::find(said, said[5])));
+  Ids longer = cache.tokens();
+  longer.push_back(1);
+  const Ids after = text_of(plain, {.max_tokens = 6}, longer);
+  EXPECT_EQ(text_of(plain, {.max_tokens = 6, .cache = &cache}, longer), after);
 }
 
 TEST(Lookup, GuessesWhatFollowed) {
