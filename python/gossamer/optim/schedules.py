@@ -191,8 +191,8 @@ class OneCycleLR(_CyclingLR):
         between = _cosine if anneal_strategy == "cos" else _straight
 
         def at(epoch: int, of: int) -> float:
-            if epoch >= steps:
-                raise Error(f"step {epoch + 1} of {steps}", "OneCycleLR")
+            if epoch > steps:
+                raise Error(f"step {epoch} of {steps}", "OneCycleLR")
             begin = 0.0
             for end, *ends in phases:
                 if epoch <= end or end == steps - 1:

@@ -21,7 +21,7 @@ struct Places {
 };
 
 Result<Layer> plain_layer(Builder& b, const Places& places) {
-  const Tensor weights = b.input(places.weights);
+  const Tensor& weights = b.input(places.weights);
   if (weights.rank() != 3) return b.error("weights of experts are [experts, rows, columns]");
   return Layer{weights.dim(1), weights.dim(2),
                [=](const Expr& expert, const Expr& row, const Expr& column) {
@@ -32,13 +32,14 @@ Result<Layer> plain_layer(Builder& b, const Places& places) {
 
 // Packed integers, with a scale for each row or for blocks of it.
 Result<Layer> packed_layer(Builder& b, const Places& places, int64_t bits) {
-  const Tensor weights = b.input(places.weights), scales = b.input(places.scales),
-               zeros = b.has(places.zeros) ? b.input(places.zeros) : Tensor();
+  const Tensor &weights = b.input(places.weights), &scales = b.input(places.scales);
+  const Tensor zeros = b.has(places.zeros) ? b.input(places.zeros) : Tensor();
   if (bits < 2 || bits > 8 || (bits > 4 && bits != 8))
     return b.error(cat("weights of experts have ", bits, " bits; 2, 3, 4 and 8 are supported"));
   if (weights.rank() != 3) return b.error("weights of experts are [experts, rows, bytes]");
   const int64_t block = std::max<int64_t>(b.integer("block_size"), 0);
-  const Expr rows = weights.dim(1), columns = b.simplify(ir::floordiv(weights.dim(2) * 8.0, bits));
+  const Expr& rows = weights.dim(1);
+  const Expr columns = b.simplify(ir::floordiv(weights.dim(2) * 8.0, bits));
   const Expr blocks = block > 0 ? b.simplify(ir::floordiv(columns, block)) : ir::index(1);
   if (!scales || scales.rank() != (block > 0 ? 3 : 2))
     return b.error(block > 0 ? "scales are [experts, rows, blocks]" : "scales are [experts, rows]");
@@ -141,7 +142,7 @@ Result<Choice> choose(Builder& b, const Tensor& router, const Tensor& weights, b
   if (!from) {
     GS_ASSIGN(from, b.call1("Softmax", {router}));
   }
-  const Tensor experts = best[1];
+  const Tensor& experts = best[1];
   Tensor shares = b.compute("experts.shares", DType::f32, experts.shape(), [&](Point p) {
     return ir::cast(DType::f32, from({p[0], as_index(experts.at(p))}));
   });
@@ -235,14 +236,14 @@ std::vector<OpDef> microsoft_experts_family() {
                                           {"swiglu_limit_after_activation", 0},
                                           {"use_sparse_mixer", 0}};
   std::vector<AttributeDef> quantised = attributes;
-  for (AttributeDef def : std::initializer_list<AttributeDef>{{"accuracy_level", 0},
-                                                              {"block_size", 0},
-                                                              {"expert_weight_bits", 4},
-                                                              {"fc1_expert_weight_bits", 0},
-                                                              {"fc2_expert_weight_bits", 0},
-                                                              {"fc3_expert_weight_bits", 0},
-                                                              {"quant_type", "int"},
-                                                              {"weights_prepacked", -1}})
+  for (const AttributeDef& def : std::initializer_list<AttributeDef>{{"accuracy_level", 0},
+                                                                     {"block_size", 0},
+                                                                     {"expert_weight_bits", 4},
+                                                                     {"fc1_expert_weight_bits", 0},
+                                                                     {"fc2_expert_weight_bits", 0},
+                                                                     {"fc3_expert_weight_bits", 0},
+                                                                     {"quant_type", "int"},
+                                                                     {"weights_prepacked", -1}})
     quantised.push_back(def);
   return {
       {.name = "MoE",

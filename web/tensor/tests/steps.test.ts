@@ -101,6 +101,16 @@ test('schedules', {skip}, () => {
   }
 });
 
+test('a cycle may be stepped after each of its steps, and not once more', {skip}, () => {
+  const optimizer = new optim.SGD([new nn.Parameter([1])], {lr: 0.1});
+  const schedule = new optim.OneCycleLR(optimizer, 0.1, 3);
+  for (const rate of [0.04626371, 4e-7, 0.04626371]) {
+    schedule.step();
+    assert.ok(Math.abs(optimizer.groups[0]!.lr - rate) < 1e-7, `${optimizer.groups[0]!.lr}, not ${rate}`); // PyTorch's
+  }
+  assert.throws(() => schedule.step(), /step 4 of 3/);
+});
+
 test('momenta that a schedule changes are fed: all steps are one program', {skip}, async () => {
   const w = new nn.Parameter([1, 2]);
   const optimizer = new optim.Adam([w], {lr: 0.1});

@@ -205,7 +205,7 @@ export class OneCycleLR extends CyclingLR {
       : [[peak, [low, maxLr], [maxMomentum, baseMomentum]], [totalSteps - 1, [maxLr, last], [baseMomentum, maxMomentum]]];
     const between = annealStrategy === 'linear' ? straight : cosine;
     const at = (epoch: number, of: 1 | 2): number => {
-      if (epoch >= totalSteps) throw wrong(`OneCycleLR: step ${epoch + 1} of ${totalSteps}`);
+      if (epoch > totalSteps) throw wrong(`OneCycleLR: step ${epoch} of ${totalSteps}`);
       const place = phases.findIndex(([end], phase) => epoch <= end || phase === phases.length - 1);
       const [end, ...ends] = phases[place] as (typeof phases)[number];
       const begin = phases[place - 1]?.[0] ?? 0;
