@@ -309,14 +309,14 @@ TEST(FlattenAccess, CountsNeighboursThatStoresWrite) {
   const auto neighbours = [](const std::string& text) {
     const auto kernel = ir::parse_kernel(text);
     EXPECT_TRUE(kernel) << text;
-    return neighbours_stored(*kernel);
+    return kernel ? neighbours_stored(*kernel) : std::vector<int>();
   };
   EXPECT_EQ(
       neighbours(R"(kernel k(A: f16[8], write C: f16[64], write D: f16[64], write E: f16[64]) {
   grid i in 0..8 {
-    C[ramp(i * 4, 1, 4)] = broadcast(A[i], 4)
-    D[ramp(i * 2, 1, 4)] = broadcast(A[i], 4)
-    E[ramp(i * 4 + 1, 1, 4)] = broadcast(A[i], 4)
+    C[ramp(i * 4, 1, 4)] = x4(A[i])
+    D[ramp(i * 2, 1, 4)] = x4(A[i])
+    E[ramp(i * 4 + 1, 1, 4)] = x4(A[i])
   }
 }
 )"),
