@@ -161,8 +161,8 @@ class Model:
         order. repetition_penalty: for tokens of the prompt and of the text; presence_penalty, frequency_penalty: for tokens of the text,
         once, and for each time. seed: one seed gives one text on a target; None: another one in each call. ahead: runs that a GPU is sent
         before the first of them is read; None: by how long a run takes. prompt_chunk: a longer prompt is fed in runs of this many tokens,
-        which bounds the memory that it takes. top_logprobs: how many of the likeliest tokens Generation.top has. prompt_lookup_num_tokens: guesses up to so many
-        tokens by what followed the same tokens before and checks them in one run, which is faster where text repeats, for greedy text of packages
+        which bounds the memory that it takes. top_logprobs: the number of likeliest tokens in Generation.top. prompt_lookup_num_tokens: guesses at most this
+        number of tokens by what followed the same tokens before, and checks them in one run, which is faster where text repeats, for greedy text of packages
         compiled with speculate=True. cache: goes on from the state of an earlier text; what the prompt shares with the cache's tokens is not computed again. feeds: values of inputs
         other than tokens, mask, positions and state, the same in each run.
         Raises Error for a package that does not choose tokens, an empty prompt, a token outside of the vocabulary, an option out of its

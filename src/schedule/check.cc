@@ -4,7 +4,6 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "schedule/access.h"
-#include "schedule/coordinates.h"
 #include "schedule/schedule.h"
 #include "schedule/stage_in.h"
 #include "schedule/texels.h"

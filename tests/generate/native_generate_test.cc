@@ -157,6 +157,19 @@ Ids text_of(Model& model, const GenerateOptions& options, const Ids& from = prom
   return said;
 }
 
+// A text without a limit gives a token for each position of the context, and one more: the last is
+// read though no run may follow.
+void expect_end_of_context(Generation generation) {
+  int64_t count = 0;
+  std::string problem;
+  for (const auto& token : generation) {
+    if (!token) problem = token.error().to_string();
+    count += token.has_value();
+  }
+  EXPECT_EQ(count, context - static_cast<int64_t>(prompt.size()) + 1);
+  EXPECT_NE(problem.find("40 positions"), std::string::npos) << problem;
+}
+
 class NativeGenerateTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -231,18 +244,8 @@ TEST_P(NativeGenerateTest, Ends) {
 }
 
 TEST_P(NativeGenerateTest, TheContextEndsAfterItsTokens) {
-  for (const int ahead : {0, 4}) {
-    auto generation = model->generate(prompt, {.ahead = ahead}).value();
-    int64_t count = 0;
-    std::string problem;
-    for (const auto& token : generation) {
-      if (!token) problem = token.error().to_string();
-      count += token.has_value();
-    }
-    // The last token is read though no run may follow.
-    EXPECT_EQ(count, context - static_cast<int64_t>(prompt.size()) + 1);
-    EXPECT_NE(problem.find("40 positions"), std::string::npos) << problem;
-  }
+  for (const int ahead : {0, 4})
+    expect_end_of_context(model->generate(prompt, {.ahead = ahead}).value());
   auto longer = model->generate(Ids(context + 1, 3)).value();
   const auto token = longer.next();
   ASSERT_FALSE(token);
@@ -291,15 +294,7 @@ TEST_P(NativeGenerateTest, GuessesLeaveTheText) {
     both.prompt_lookup_num_tokens = 4;
     EXPECT_EQ(text_of(guesser, both, from), text_of(guesser, drawn, from));
   }
-  auto generation = guesser.generate(prompt, {.prompt_lookup_num_tokens = 8}).value();
-  int64_t count = 0;
-  std::string problem;
-  for (const auto& token : generation) {
-    if (!token) problem = token.error().to_string();
-    count += token.has_value();
-  }
-  EXPECT_EQ(count, context - static_cast<int64_t>(prompt.size()) + 1);
-  EXPECT_NE(problem.find("40 positions"), std::string::npos) << problem;
+  expect_end_of_context(guesser.generate(prompt, {.prompt_lookup_num_tokens = 8}).value());
 }
 
 TEST_P(NativeGenerateTest, RowsAreTakenBack) {

@@ -136,11 +136,9 @@ export const SAMPLED = {
 
 const rejects = (promise) => promise.then((value) => `it gave ${value}`, ({code, name, message}) => `${typeof code === 'string' ? code : name}: ${message}`);
 
-/** Ends of generate(): each entry says what is wrong. `said`: the greedy text, in which the token at 5 is new; `chains`: runs may be ahead. */
-export async function ends(model, {said, chains}) {
+/** What is wrong, by what was tried: numbers and texts other than wanted, and messages without a part. */
+function findings() {
   const problems = {};
-  const name = model.state.names.find((each) => each.endsWith('.key'));
-  const rows = () => model.state.get(name)?.shape[2];
   const expect = (what, has, wanted) => {
     const [a, b] = [has, wanted].map((each) => JSON.stringify(each));
     if (a !== b) problems[what] = `${a}, not ${b}`;
@@ -148,6 +146,14 @@ export async function ends(model, {said, chains}) {
   const wants = (what, text, part) => {
     if (!text.includes(part)) problems[what] = text;
   };
+  return {problems, expect, wants};
+}
+
+/** Ends of generate(): each entry says what is wrong. `said`: the greedy text, in which the token at 5 is new; `chains`: runs may be ahead. */
+export async function ends(model, {said, chains}) {
+  const {problems, expect, wants} = findings();
+  const name = model.state.names.find((each) => each.endsWith('.key'));
+  const rows = () => model.state.get(name)?.shape[2];
   for (const ahead of [0, 3, undefined]) {
     const iterator = model.generate(PROMPT, {stopTokens: [said[5]], ahead});
     const text = [];
@@ -223,14 +229,7 @@ async function fedBy(model, body) {
  * so that a part of a cache is of use. `others`: a cache of another model.
  */
 export async function caches(model, GenerationCache, {cuts, others}) {
-  const problems = {};
-  const expect = (what, has, wanted) => {
-    const [a, b] = [has, wanted].map((each) => JSON.stringify(each));
-    if (a !== b) problems[what] = `${a}, not ${b}`;
-  };
-  const wants = (what, text, part) => {
-    if (!text.includes(part)) problems[what] = text;
-  };
+  const {problems, expect, wants} = findings();
   const options = {maxTokens: 6};
   const first = await textOf(model, {maxTokens: 8});
   const longer = [...PROMPT, ...first, 9, 300];
@@ -296,11 +295,7 @@ export async function caches(model, GenerationCache, {cuts, others}) {
 
 /** What is wrong with guessed tokens: texts are those of greedy choice, by fewer runs where text repeats. `plain`: texts by prompt, of a package that guesses nothing. */
 export async function guesses(model, plain) {
-  const problems = {};
-  const expect = (what, has, wanted) => {
-    const [a, b] = [has, wanted].map((each) => JSON.stringify(each));
-    if (a !== b) problems[what] = `${a}, not ${b}`;
-  };
+  const {problems, expect} = findings();
   const name = model.state.names.find((each) => each.endsWith('.key'));
   const run = model.run.bind(model);
   let [runs, most] = [0, 0];
@@ -339,14 +334,7 @@ export async function guesses(model, plain) {
 
 /** What is wrong with several texts at once: each is the text of its prompt alone. */
 export async function batches(model, GenerationCache, maxTokens = 8) {
-  const problems = {};
-  const expect = (what, has, wanted) => {
-    const [a, b] = [has, wanted].map((each) => JSON.stringify(each));
-    if (a !== b) problems[what] = `${a}, not ${b}`;
-  };
-  const wants = (what, text, part) => {
-    if (!text.includes(part)) problems[what] = text;
-  };
+  const {problems, expect, wants} = findings();
   const textsOf = async (prompts, options) => {
     const texts = prompts.map(() => []);
     const steps = model.generate(prompts, options);

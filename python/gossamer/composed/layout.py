@@ -128,7 +128,7 @@ def flipud(x: Tensor) -> Tensor:
 
 
 def repeat_interleave(x: Tensor, repeats: int | Sequence[int], dim: int | None = None) -> Tensor:
-    """Each element so many times, along an axis or of all."""
+    """Repeats each element, along an axis or of all elements in a row."""
     flat = x.reshape([-1]) if dim is None else x
     at = 0 if dim is None else axis_of(x, dim, "repeat_interleave")
     extent = flat.shape[at]

@@ -8,7 +8,7 @@ from .shared import above_zero, hot_of, reduced_to, same_shape, shaped
 
 def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
     """Minus the log probability of the target's class; classes are along axis 1 (or the only one). A target that is known when this is
-    called and is no class throws; one that is computed gives NaN."""
+    called and does not name a class throws; one that is computed gives NaN."""
     axis = 0 if x.ndim == 1 else 1
     wanted = [extent for at, extent in enumerate(x.shape) if at != axis]
     if list(target.shape) != wanted:

@@ -107,7 +107,7 @@ def floats(given: Any, rank: int) -> list[float]:
 
 
 def check_classes(target: Tensor, classes: int, ignored: int, what: str) -> None:
-    """Raises Error for a target that is known now and is no class."""
+    """Raises Error for a target that is known now and does not name a class."""
     found = known(target)
     if found is None:
         return

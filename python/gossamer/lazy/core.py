@@ -113,7 +113,7 @@ def is_grad_enabled() -> bool:
 
 
 DEEPEST = 1024
-"""After so many operations without gradients, what is computed so far is computed: loops that read nothing stay bounded."""
+"""Once this many operations without gradients are recorded, they are computed: the memory of loops that read nothing stays bounded."""
 
 
 class Core:

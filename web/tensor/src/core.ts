@@ -186,7 +186,7 @@ function elements(data: Data, dtype: DType | undefined): {data: TensorData; dtyp
 
 /** Elements of what is carried without being asked to: counts and running means, not masks of activations. */
 const SMALL = 1024;
-/** After so many operations without gradients, what is computed so far is computed: loops that read nothing stay bounded. */
+/** Once this many operations without gradients are recorded, they are computed: the memory of loops that read nothing stays bounded. */
 const DEEPEST = 1024;
 
 /** How many elements of an axis are written, and how many of each end of a longer one. */

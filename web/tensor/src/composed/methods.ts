@@ -89,7 +89,7 @@ export class Composed extends Products {
   fliplr(): this { return layout.fliplr(this) as any; }
   /** In the opposite order along axis 0. */
   flipud(): this { return layout.flipud(this) as any; }
-  /** Each element so many times, along an axis or of all. */
+  /** Repeats each element, along an axis or of all elements in a row. */
   repeatInterleave(repeats: number | readonly number[], ...given: Given<{readonly dim?: number | null | undefined}, [dim?: number | null]>): this { return layout.repeatInterleave(this, repeats, ...given) as any; }
   /** Elements along an axis at places, which broadcast; of all without an axis. */
   takeAlongDim(indices: this, ...given: Given<{readonly dim?: number | null | undefined}, [dim?: number | null]>): this { return layout.takeAlongDim(this, indices, ...given) as any; }
