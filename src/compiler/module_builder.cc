@@ -242,6 +242,12 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
     if (group.number == schedule::RowCount::few) return {few};
     kernels.push_back(std::move(few));
   }
+  ForRows samples = points(schedule::tiling_for_samples);
+  if ((samples.point || samples.variant) && group.number == schedule::RowCount::any) {
+    samples.times = kernels[0].times * schedule::has_more_samples(last);
+    kernels[0].times = kernels[0].times - samples.times;
+    kernels.push_back(std::move(samples));
+  }
   ForRows many = points(schedule::tiling_for_many_rows);
   if (many.point || many.variant) {
     many.times = schedule::is_more(rows, schedule::some_rows);

@@ -7,6 +7,7 @@
 #include "ir/rewrite.h"
 #include "schedule/access.h"
 #include "schedule/costs.h"
+#include "schedule/group.h"
 #include "schedule/stage_in.h"
 #include "schedule/tiling_parts.h"
 
@@ -83,6 +84,16 @@ void choose_blocks_of_factor(const Stage& stage, const Expr& factor, const Capab
   tiling.unroll = caps.unroll;
 }
 
+// Axes of rows whose extents only the run knows; none where it is no product of a decoded factor.
+std::vector<size_t> open_rows(const Stage& stage) {
+  std::vector<size_t> open;
+  if (!rows_of_decoded(stage).get()) return open;
+  const Expr factor = decoded_factor(stage);
+  for (size_t i = 0; i < stage.axes.size(); ++i)
+    if (!ir::uses(factor, stage.axes[i].get()) && !ir::as_int(stage.extents[i])) open.push_back(i);
+  return open;
+}
+
 }  // namespace
 
 void share_decoded(const Stage& stage, const Expr& rows, const Capabilities& caps, Tiling& tiling) {
@@ -152,6 +163,21 @@ std::optional<Tiling> tiling_for_many_rows(const Stage& stage, const Capabilitie
   const Tiling tiling = default_tiling(known, caps);
   return is_grouped(tiling) && tiling != default_tiling(stage, caps) ? std::optional(tiling)
                                                                      : std::nullopt;
+}
+
+std::optional<Tiling> tiling_for_samples(const Stage& stage, const Capabilities& caps) {
+  if (caps.group_size > 1 || caps.texture_memory) return std::nullopt;
+  const std::vector<size_t> open = open_rows(stage);
+  if (open.size() != 2) return std::nullopt;
+  Stage known = stage;
+  known.extents[open[1]] = ir::index(1);
+  const Tiling tiling = default_tiling(known, caps);
+  return tiling.row_axis == static_cast<int>(open[0]) ? std::optional(tiling) : std::nullopt;
+}
+
+Expr has_more_samples(const Stage& stage) {
+  const std::vector<size_t> open = open_rows(stage);
+  return is_more(stage.extents[open[0]] - stage.extents[open[1]], 0);
 }
 
 }  // namespace gossamer::schedule

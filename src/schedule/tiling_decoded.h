@@ -22,6 +22,12 @@ std::optional<Tiling> tiling_for_many_rows(const ops::Stage& stage, const Capabi
 // target or the stage has no use for it.
 std::optional<Tiling> tiling_for_few_rows(const ops::Stage& stage, const Capabilities& caps);
 
+// Numbers for rows of samples that have fewer rows than there are samples, such as the next tokens
+// of several texts: tiles of samples. None: the target or the stage has no use for it.
+std::optional<Tiling> tiling_for_samples(const ops::Stage& stage, const Capabilities& caps);
+// 1 in runs with more samples than rows of a sample, 0 in others.
+ir::Expr has_more_samples(const ops::Stage& stage);
+
 // Tiles of rows share a factor that takes work, where there are several: it is computed once for
 // all of them, into memory that a cache holds.
 void share_decoded(const ops::Stage& stage, const ir::Expr& rows, const Capabilities& caps,

@@ -156,6 +156,34 @@ TEST(Tiling, OpenRowsHavePointsForFewAndMany) {
   EXPECT_FALSE(tiling_for_many_rows(product(ir::var("n"), index(2048), index(2048)), hardware));
 }
 
+// The next tokens of several texts are one row of each of many samples: tiles have rows of several.
+TEST(Tiling, RowsOfManySamplesShareTiles) {
+  const Var samples = ir::var("samples"), rows = ir::var("rows");
+  const Var b = ir::var("b"), i = ir::var("i"), j = ir::var("j"), k = ir::var("k");
+  const auto stage = [&](const Expr& of_sample) {
+    const Buffer a = ir::buffer("A", DType::f32, {samples, of_sample, index(512)}),
+                 bytes = ir::buffer("B", DType::u8, {index(256), index(512)}),
+                 scales = ir::buffer("S", DType::f32, {index(256), index(16)});
+    return sum(ir::buffer("C", DType::f32, {samples, of_sample, index(256)}), {b, i, j}, {k},
+               {index(512)},
+               ir::load(a, {b, i, k}) * (ir::cast(DType::f32, ir::load(bytes, {j, k})) *
+                                         ir::load(scales, {j, ir::floordiv(Expr(k), 32)})));
+  };
+  const Stage open = stage(rows);
+  EXPECT_EQ(default_tiling(open, wasm).row_axis, 1);
+  const auto tiling = tiling_for_samples(open, wasm);
+  ASSERT_TRUE(tiling);
+  EXPECT_EQ(tiling->row_axis, 0);
+  EXPECT_GT(tiling->rows, 1);
+  const Point point{list_of(open, *tiling)};
+  const auto made = schedule_at(single_group(open), wasm, point);
+  EXPECT_TRUE(made) << to_string(point) << ": " << made.error().to_string();
+  // Its tiles are so already; workgroups have kernels for few rows.
+  EXPECT_FALSE(tiling_for_samples(stage(index(1)), wasm));
+  EXPECT_FALSE(tiling_for_samples(open, capabilities_of(TargetKind::webgpu)));
+  EXPECT_FALSE(tiling_for_samples(product(samples, index(512), index(256)), wasm));
+}
+
 // Columns whose number only the run knows share tiles as well, where their memory is padded.
 TEST(Tiling, OpenColumnsShareTilesOfAGroup) {
   Capabilities hardware = capabilities_of(TargetKind::webgpu);
