@@ -21,6 +21,7 @@ class BufferPool;
 struct DeviceFeed;
 struct DeviceResults;
 struct KeptText;
+struct SetAside;
 
 struct Port {
   std::string name;
@@ -121,6 +122,15 @@ class Model {
   void reset_state();  // back to the beginning, all of it
   // Keeps the first `rows` rows of the states that grow in place.
   void shorten_state(int64_t rows);
+  // States of several texts, samples of a batch (runtime/generate/batch.h), for models whose state
+  // grows in place but for token counts, and whose first axes are those of samples.
+  // Exchanges the state with one that was set aside.
+  void exchange_state(SetAside& other);
+  // The next run begins with so many samples, whose rows are the first ones that each has; there is
+  // memory for at least `places` samples of `room` rows. Errors: no memory.
+  Result<> shape_samples(int64_t samples, int64_t rows, int64_t places, int64_t room);
+  // Copies the first rows of a sample, of what was set aside or of its own, to one of its own.
+  Result<> copy_sample(const SetAside* other, int64_t from, int64_t to, int64_t rows);
   // Text whose state the model has (runtime/generate/cache.h). The model copies it to the host
   // before it changes its state, if anything else refers to the text.
   void hold_text(std::shared_ptr<KeptText> text);

@@ -55,4 +55,10 @@ struct Token {
 
 enum class GenerationEnd : uint8_t { none, stop, length };
 
+// Of texts that are generated together (Model::generate_batch).
+struct BatchOptions {
+  int64_t places = 32;        // texts that runs compute together, at most
+  int64_t prompt_chunk = 64;  // tokens of prompts that are fed between two tokens of other texts
+};
+
 }  // namespace gossamer

@@ -267,6 +267,52 @@ class GOSSAMER_API Generation {
   std::unique_ptr<State> state_;
 };
 
+// What a step of a batch gives of one text.
+struct BatchToken {
+  int64_t text = 0;                           // its number
+  std::optional<Token> token = std::nullopt;  // nothing: a stop token or an error ended the text
+  GenerationEnd end = GenerationEnd::none;    // otherwise the text is over
+  std::optional<Error> error = std::nullopt;  // of its runs; the text is over
+};
+
+// Texts that are generated together: what Model::generate_batch gives. A run computes the next
+// token of all of them, and a text is what generate() gives for it alone: with the same tokens
+// where the kernels round the same, as those of the CPU do. Texts join and leave between steps;
+// prompts have any lengths. The model must stay until it is destroyed, and then begins anew. Calls
+// from several threads are the caller's to order.
+class GOSSAMER_API GenerationBatch {
+ public:
+  GenerationBatch(GenerationBatch&&) noexcept;
+  GenerationBatch& operator=(GenerationBatch&&) noexcept;
+  ~GenerationBatch();
+  // Another text, which waits for a place; gives its number. Of the options, `ahead`,
+  // `prompt_lookup_num_tokens` and `cache` have no effect. `mask`: a bit for each token that may be
+  // the first one, the lowest bit first; empty: all. Errors: as of generate().
+  std::expected<int64_t, Error> add(std::span<const int64_t> prompt,
+                                    const GenerateOptions& options = {},
+                                    std::span<const int32_t> mask = {});
+  // Which tokens may be the next one of a text, until this is called again. Errors: a mask of
+  // another length, or without a token.
+  std::expected<void, Error> restrict(int64_t text, std::span<const int32_t> mask);
+  // Ends a text.
+  void remove(int64_t text);
+  // Feeds the latest token of each text that has begun, and a part of the prompts that wait. Gives
+  // at most one entry a text.
+  std::vector<BatchToken> step();
+  // How many texts runs compute together, at most. 1: the model cannot have texts of different
+  // lengths in one run, so they are generated one after the other.
+  int64_t places() const;
+  // Texts that have begun, and those that wait for a place or for the rest of their prompt.
+  size_t running() const;
+  size_t waiting() const;
+
+ private:
+  struct State;
+  explicit GenerationBatch(std::unique_ptr<State> state);
+  friend class Model;
+  std::unique_ptr<State> state_;
+};
+
 class GOSSAMER_API Model {
  public:
   Model(Model&&) noexcept;
@@ -291,6 +337,10 @@ class GOSSAMER_API Model {
   std::expected<Generation, Error> generate(std::span<const int64_t> prompt,
                                             const GenerateOptions& options = {},
                                             const std::map<std::string, Tensor>& feeds = {});
+  // Several texts at once, which are added to what this gives. It holds the model as a generation
+  // does. Errors: as of generate().
+  std::expected<GenerationBatch, Error> generate_batch(
+      const BatchOptions& options = {}, const std::map<std::string, Tensor>& feeds = {});
   Report report() const;
   // Where the time of a run with these inputs goes. Other calls wait meanwhile. Errors: as of
   // run().

@@ -2,6 +2,7 @@
 #include "gossamer/gossamer.hpp"
 
 #include "runtime/api/element_type.h"
+#include "runtime/generate/batch.h"
 #include "runtime/generate/generator.h"
 #include "runtime/model.h"
 
@@ -214,19 +215,77 @@ std::expected<std::optional<Token>, Error> Generation::next() {
   return *std::move(token);
 }
 
-std::expected<Generation, Error> Model::generate(std::span<const int64_t> prompt,
-                                                 const GenerateOptions& options,
-                                                 const std::map<std::string, Tensor>& feeds) {
+namespace {
+
+std::expected<std::map<std::string, runtime::HostTensor>, Error> host_tensors_of(
+    const std::map<std::string, Tensor>& feeds) {
   std::map<std::string, runtime::HostTensor> given;
   for (const auto& [name, tensor] : feeds) {
     const auto view = view_of(tensor, cat("input \"", name, "\""));
     if (!view) return std::unexpected(view.error());
     given[name] = {view->dtype, tensor.shape(), {view->bytes.begin(), view->bytes.end()}};
   }
+  return given;
+}
+
+}  // namespace
+
+std::expected<Generation, Error> Model::generate(std::span<const int64_t> prompt,
+                                                 const GenerateOptions& options,
+                                                 const std::map<std::string, Tensor>& feeds) {
+  auto given = host_tensors_of(feeds);
+  if (!given) return std::unexpected(given.error());
   const runtime::TextCache* const cache = options.cache ? &options.cache->state_->cache : nullptr;
-  auto made = runtime::Generator::begin(*state_->model, prompt, options, std::move(given), cache);
+  auto made = runtime::Generator::begin(*state_->model, prompt, options, *std::move(given), cache);
   if (!made) return std::unexpected(error_of(made.error()));
   return Generation(std::make_unique<Generation::State>(*std::move(made)));
+}
+
+struct GenerationBatch::State {
+  std::unique_ptr<runtime::Batch> batch;
+};
+
+GenerationBatch::GenerationBatch(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GenerationBatch::GenerationBatch(GenerationBatch&&) noexcept = default;
+GenerationBatch& GenerationBatch::operator=(GenerationBatch&&) noexcept = default;
+GenerationBatch::~GenerationBatch() = default;
+
+std::expected<int64_t, Error> GenerationBatch::add(std::span<const int64_t> prompt,
+                                                   const GenerateOptions& options,
+                                                   std::span<const int32_t> mask) {
+  const auto text = state_->batch->add(prompt, options, mask);
+  if (!text) return std::unexpected(error_of(text.error()));
+  return *text;
+}
+
+std::expected<void, Error> GenerationBatch::restrict(int64_t text, std::span<const int32_t> mask) {
+  const auto done = state_->batch->restrict(text, mask);
+  if (!done) return std::unexpected(error_of(done.error()));
+  return {};
+}
+
+void GenerationBatch::remove(int64_t text) { state_->batch->remove(text); }
+
+std::vector<BatchToken> GenerationBatch::step() {
+  std::vector<BatchToken> tokens;
+  for (runtime::BatchStep& each : state_->batch->step()) {
+    tokens.push_back({each.text, std::move(each.token), each.end});
+    if (each.error) tokens.back().error = error_of(*each.error);
+  }
+  return tokens;
+}
+
+int64_t GenerationBatch::places() const { return state_->batch->places(); }
+size_t GenerationBatch::running() const { return state_->batch->running(); }
+size_t GenerationBatch::waiting() const { return state_->batch->waiting(); }
+
+std::expected<GenerationBatch, Error> Model::generate_batch(
+    const BatchOptions& options, const std::map<std::string, Tensor>& feeds) {
+  auto given = host_tensors_of(feeds);
+  if (!given) return std::unexpected(given.error());
+  auto made = runtime::Batch::begin(*state_->model, options, *std::move(given));
+  if (!made) return std::unexpected(error_of(made.error()));
+  return GenerationBatch(std::make_unique<GenerationBatch::State>(*std::move(made)));
 }
 
 std::expected<Model, Error> load(const std::string& folder, const LoadOptions& options) {

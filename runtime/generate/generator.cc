@@ -4,46 +4,16 @@
 #include <cstring>
 
 #include "runtime/clock.h"
+#include "runtime/generate/feeds.h"
 #include "runtime/generate/sampling.h"
 
 namespace gossamer::runtime {
 namespace {
 
-constexpr std::string_view ids_input = "input_ids";
 // How long a token may wait for those after it, in milliseconds.
 constexpr double patience = 16;
 // Tokens that are read at once, at most.
 constexpr int64_t most_ahead = 32;
-
-std::unexpected<Diagnostic> wrong(std::string message, std::string hint = {}) {
-  return fail_at("generate()", std::move(message), std::move(hint));
-}
-
-// `first`, `first` + `step`, ..., the same along each last axis: of an integer input.
-HostTensor integers(const Port& port, std::vector<int64_t> shape, int64_t first, int64_t step) {
-  int64_t count = 1;
-  for (const int64_t extent : shape) count *= extent;
-  std::vector<int64_t> values;
-  const int64_t row = shape.empty() ? 1 : shape.back();
-  for (int64_t at = 0; at < count; ++at) values.push_back(first + step * (at % row));
-  if (port.dtype == ir::DType::i64) return tensor_of<int64_t>(port.dtype, std::move(shape), values);
-  const std::vector<int32_t> narrow(values.begin(), values.end());
-  return tensor_of<int32_t>(ir::DType::i32, std::move(shape), narrow);
-}
-
-size_t place_of(const std::vector<Port>& ports, std::string_view name) {
-  return static_cast<size_t>(std::ranges::find(ports, name, &Port::name) - ports.begin());
-}
-
-Result<> check_prompt(std::span<const int64_t> prompt, int64_t words) {
-  if (prompt.empty())
-    return wrong("the prompt has no tokens", "give at least the one that texts begin with");
-  for (const int64_t id : prompt)
-    if (id < 0 || id >= words)
-      return wrong(cat("the prompt has token ", id, ", the model's vocabulary is 0 to ", words - 1),
-                   "use the tokenizer of this model");
-  return {};
-}
 
 }  // namespace
 
@@ -59,15 +29,10 @@ Result<std::unique_ptr<Generator>> Generator::begin(Model& model, std::span<cons
                                                     const GenerateOptions& options,
                                                     std::map<std::string, HostTensor> feeds,
                                                     const TextCache* cache) {
-  if (place_of(model.outputs(), "next_ids") == model.outputs().size())
-    return wrong("the package does not choose tokens", "compile the model with generate and state");
-  if (place_of(model.state(), token_counts) == model.state().size())
-    return wrong("the model was loaded without its state", "load it with its state by name");
+  GS_TRY(check_model(model));
   GS_TRY(check_options(options));
   GS_TRY(check_prompt(prompt, model.outputs()[place_of(model.outputs(), "logits")].shape.back()));
-  if (!model.claim())
-    return wrong("another one is under way on this model",
-                 "wait until it ends, end it, or load the model twice");
+  GS_TRY(claim(model));
   // From here on it releases the model.
   std::unique_ptr<Generator> made(new Generator(model, {prompt.begin(), prompt.end()}, options));
   GS_TRY(made->prepare(std::move(feeds)));
@@ -83,7 +48,7 @@ Result<> Generator::prepare(std::map<std::string, HostTensor> feeds) {
   feeds_ = std::move(feeds);
   for (const auto& [name, value] : feeds_)
     if (place_of(model_.inputs(), name) == model_.inputs().size() || name == ids_input)
-      return wrong(cat("\"", name, "\" is not an input of its runs"));
+      return refused(cat("\"", name, "\" is not an input of its runs"));
   feeds_.merge(sampling_of(options_, words));
   for (const Port& port : model_.inputs()) {
     if (port.name == ids_input || port.name == rows_input || feeds_.contains(port.name) ||
@@ -91,14 +56,14 @@ Result<> Generator::prepare(std::map<std::string, HostTensor> feeds) {
       continue;
     const HostTensor* const value = model_.default_of(port.name);
     if (!value)
-      return wrong(cat("it does not know the input \"", port.name, "\""),
-                   "give its value in `feeds`");
+      return refused(cat("it does not know the input \"", port.name, "\""),
+                     "give its value in `feeds`");
     feeds_.emplace(port.name, *value);
   }
   if (options_.prompt_lookup_num_tokens > 0) {
     if (place_of(model_.inputs(), rows_input) == model_.inputs().size())
-      return wrong("the package checks one token at a time",
-                   "compile the model with speculate, or leave out prompt_lookup_num_tokens");
+      return refused("the package checks one token at a time",
+                     "compile the model with speculate, or leave out prompt_lookup_num_tokens");
     if (options_.temperature == 0 && !penalises(options_) && options_.top_logprobs == 0 &&
         can_shorten(model_)) {
       lookup_.emplace(prompt_);
@@ -209,7 +174,7 @@ Result<> Generator::read() {
     Token token{value};
     if (options_.top_logprobs > 0) {
       GS_ASSIGN(const HostTensor logits, step.logits.read());
-      token = with_logprobs(value, logits, options_.top_logprobs);
+      token = with_logprobs(value, floats_of(logits), options_.top_logprobs);
     }
     arrived_.push_back(std::move(token));
     ended = ended || stops_.contains(value);

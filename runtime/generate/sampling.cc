@@ -19,13 +19,13 @@ HostTensor floats(std::vector<int64_t> shape, const std::vector<float>& values) 
   return tensor_of<float>(ir::DType::f32, std::move(shape), values);
 }
 
+}  // namespace
+
 uint64_t seed_of(const GenerateOptions& options) {
   if (options.seed) return *options.seed;
   std::random_device device;
   return (uint64_t{device()} << 32 | device()) >> 11;
 }
-
-}  // namespace
 
 bool penalises(const GenerateOptions& options) {
   return options.repetition_penalty != 1 || options.presence_penalty != 0 ||
@@ -94,17 +94,21 @@ HostTensor counts_of(const GenerateOptions& options, std::span<const int64_t> pr
   return tensor_of<int32_t>(ir::DType::i32, {1, static_cast<int64_t>(counts.size())}, counts);
 }
 
-Token with_logprobs(int64_t id, const HostTensor& logits, int top) {
-  const size_t words = static_cast<size_t>(logits.shape.back());
-  std::vector<float> values(words);
+std::vector<float> floats_of(const HostTensor& logits) {
+  std::vector<float> values(logits.bytes.size() / static_cast<size_t>(ir::byte_size(logits.dtype)));
   if (logits.dtype == ir::DType::f32) {
-    std::memcpy(values.data(), logits.bytes.data(), words * sizeof(float));
+    std::memcpy(values.data(), logits.bytes.data(), values.size() * sizeof(float));
   } else {
-    std::vector<uint16_t> bits(words);
-    std::memcpy(bits.data(), logits.bytes.data(), words * sizeof(uint16_t));
+    std::vector<uint16_t> bits(values.size());
+    std::memcpy(bits.data(), logits.bytes.data(), bits.size() * sizeof(uint16_t));
     std::ranges::transform(bits, values.begin(),
                            [](uint16_t each) { return static_cast<float>(ir::from_half(each)); });
   }
+  return values;
+}
+
+Token with_logprobs(int64_t id, std::span<const float> values, int top) {
+  const size_t words = values.size();
   const double most = *std::ranges::max_element(values);
   double sum = 0;
   for (const float value : values) sum += std::exp(value - most);

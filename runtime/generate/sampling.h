@@ -24,6 +24,9 @@ HostTensor tensor_of(ir::DType dtype, std::vector<int64_t> shape, std::span<cons
   return {dtype, std::move(shape), {bytes.begin(), bytes.end()}};
 }
 
+// The option's, or another one each time.
+uint64_t seed_of(const GenerateOptions& options);
+
 // Whether a penalty changes logits.
 bool penalises(const GenerateOptions& options);
 
@@ -39,7 +42,10 @@ std::map<std::string, HostTensor> sampling_of(const GenerateOptions& options, in
 HostTensor counts_of(const GenerateOptions& options, std::span<const int64_t> prompt,
                      std::span<const int64_t> fed, int64_t words);
 
-// The token's log-probability and the likeliest ones, by its logits [1, 1, vocabulary].
-Token with_logprobs(int64_t id, const HostTensor& logits, int top);
+// Logits of a type that the package has, as numbers.
+std::vector<float> floats_of(const HostTensor& logits);
+
+// The token's log-probability and the likeliest ones, by its logits.
+Token with_logprobs(int64_t id, std::span<const float> logits, int top);
 
 }  // namespace gossamer::runtime

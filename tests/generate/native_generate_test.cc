@@ -7,8 +7,7 @@
 #include <cmath>
 
 #include "compiler/compile.h"
-#include "gossamer/compile.hpp"
-#include "onnx/model_writer.h"
+#include "generate/decoders.h"
 #include "runtime/cpu/device.h"
 #include "runtime/generate/generator.h"
 #include "runtime/generate/lookup.h"
@@ -18,131 +17,7 @@
 namespace gossamer {
 namespace {
 
-using Ids = std::vector<int64_t>;
-using onnx::node, onnx::value, onnx::attribute;
-
-constexpr int64_t words = 60, width = 16, context = 40;
-const Ids prompt{5, 7, 13};
-
-std::vector<float> numbers(int64_t count, float scale) {
-  static uint32_t seed = 1;
-  std::vector<float> made;
-  for (int64_t at = 0; at < count; ++at) {
-    seed = seed * 1664525 + 1013904223;
-    made.push_back((static_cast<float>(seed >> 8) / 0x1p24f - 0.5f) * scale);
-  }
-  return made;
-}
-
-// One layer of attention with a cache, between an embedding and a head.
-onnx::Message decoder() {
-  const auto rotations = [](auto&& of) {
-    std::vector<float> values;
-    for (int64_t at = 0; at < context * width / 4; ++at)
-      values.push_back(of(static_cast<float>(at / (width / 4)) /
-                          std::pow(100.0f, static_cast<float>(at % (width / 4)))));
-    return values;
-  };
-  const std::vector<std::string> cache{"b", "1", "p", "8"}, longer{"b", "1", "t", "8"};
-  onnx::Message made = onnx::model(
-      {{value("input_ids", {"b", "s"}, 7), value("attention_mask", {"b", "t"}, 7),
-        value("past.key", cache), value("past.value", cache)},
-       {node("ReduceSum", {"attention_mask", "one"}, {"count"}),
-        node("Sub", {"count", "one"}, {"last64"}),
-        node("Cast", {"last64"}, {"last"}, {attribute("to", int64_t{6})}),
-        node("Shape", {"attention_mask"}, {"shape"}),
-        node("Gather", {"shape", "axis"}, {"total64"}),
-        node("Cast", {"total64"}, {"total"}, {attribute("to", int64_t{6})}),
-        node("Gather", {"words", "input_ids"}, {"x"}), node("MatMul", {"x", "wq"}, {"q"}),
-        node("MatMul", {"x", "wk"}, {"k"}), node("MatMul", {"x", "wv"}, {"v"}),
-        node("GroupQueryAttention",
-             {"q", "k", "v", "past.key", "past.value", "last", "total", "cosines", "sines"},
-             {"attended", "present.key", "present.value"},
-             {attribute("num_heads", int64_t{2}), attribute("kv_num_heads", int64_t{1}),
-              attribute("do_rotary", int64_t{1})},
-             "attention", "com.microsoft"),
-        node("Add", {"x", "attended"}, {"sum"}), node("MatMul", {"sum", "head"}, {"logits"})},
-       {value("logits", {"b", "s", "60"}), value("present.key", longer),
-        value("present.value", longer)},
-       {onnx::int64s("one", {1}, {1}), onnx::int64s("axis", {}, {1}),
-        onnx::floats("words", {words, width}, numbers(words * width, 2)),
-        onnx::floats("wq", {width, width}, numbers(width * width, 2)),
-        onnx::floats("wk", {width, 8}, numbers(width * 8, 2)),
-        onnx::floats("wv", {width, 8}, numbers(width * 8, 4)),
-        onnx::floats("head", {width, words}, numbers(width * words, 2)),
-        onnx::floats("cosines", {context, width / 4},
-                     rotations([](float x) { return std::cos(x); })),
-        onnx::floats("sines", {context, width / 4},
-                     rotations([](float x) { return std::sin(x); }))}});
-  return made.add(8, onnx::opset(1, "com.microsoft"));
-}
-
-// The same with ONNX's own attention, whose keys are all those that the past has: rows that were
-// not taken back are seen.
-onnx::Message plain_decoder() {
-  const std::vector<std::string> cache{"b", "1", "p", "8"}, longer{"b", "1", "t", "8"};
-  return onnx::model(
-      {{value("input_ids", {"b", "s"}, 7), value("past.key", cache), value("past.value", cache)},
-       {node("Gather", {"words", "input_ids"}, {"x"}), node("MatMul", {"x", "wq"}, {"q"}),
-        node("MatMul", {"x", "wk"}, {"k"}), node("MatMul", {"x", "wv"}, {"v"}),
-        node("Attention", {"q", "k", "v", "", "past.key", "past.value"},
-             {"attended", "present.key", "present.value"},
-             {attribute("q_num_heads", int64_t{2}), attribute("kv_num_heads", int64_t{1}),
-              attribute("is_causal", int64_t{1})}),
-        node("Add", {"x", "attended"}, {"sum"}), node("MatMul", {"sum", "head"}, {"logits"})},
-       {value("logits", {"b", "s", "60"}), value("present.key", longer),
-        value("present.value", longer)},
-       {onnx::floats("words", {words, width}, numbers(words * width, 2)),
-        onnx::floats("wq", {width, width}, numbers(width * width, 2)),
-        onnx::floats("wk", {width, 8}, numbers(width * 8, 2)),
-        onnx::floats("wv", {width, 8}, numbers(width * 8, 8)),
-        onnx::floats("head", {width, words}, numbers(width * words, 2))}},
-      24);
-}
-
-const onnx::Message& model_file() {
-  static const onnx::Message made = decoder();
-  return made;
-}
-
-CompileOptions options_for(const std::string& target, bool speculate = false) {
-  CompileOptions options;
-  options.target = target;
-  options.state = options.generate = true;
-  options.speculate = speculate;
-  if (target == "webgpu" || target == "webgl") options.side = "cpu";
-  return options;
-}
-
-// Compiled once for all tests.
-const std::expected<Package, Error>& package_for(const std::string& target,
-                                                 bool speculate = false) {
-  static std::map<std::pair<std::string, bool>, std::expected<Package, Error>> made;
-  auto found = made.find({target, speculate});
-  if (found == made.end()) {
-    auto package = compile(onnx::bytes_of(model_file()), options_for(target, speculate));
-    found = made.emplace(std::pair(target, speculate), std::move(package)).first;
-  }
-  return found->second;
-}
-
-// What a text should be: greedy tokens by run(), whose logits are read each time.
-Ids text_by_runs(Model& model, size_t tokens) {
-  model.state().reset();
-  Ids said, next = prompt;
-  while (said.size() < tokens) {
-    const Ids mask(prompt.size() + said.size(), 1);
-    const auto outputs = model.run(
-        {{"input_ids", Tensor::of<int64_t>({1, static_cast<int64_t>(next.size())}, next)},
-         {"attention_mask", Tensor::of<int64_t>({1, static_cast<int64_t>(mask.size())}, mask)}});
-    EXPECT_TRUE(outputs) << outputs.error().to_string();
-    if (!outputs) break;
-    const auto logits = outputs->at("logits").data<float>().value();
-    next = {std::ranges::max_element(logits) - logits.begin()};
-    said.push_back(next[0]);
-  }
-  return said;
-}
+using namespace generate_test;
 
 // Until it ends; fails for an error.
 Ids text_of(Model& model, const GenerateOptions& options, const Ids& from = prompt) {
