@@ -19,10 +19,10 @@ from ._version import version as __version__
 from .compiler import HERE, TARGETS, Package, compile
 from .error import Error
 from .export import export_onnx
-from .generate import Generation, GenerationCache
+from .generate import BatchToken, Generation, GenerationBatch, GenerationCache, Generations
 from .lazy import *  # noqa: F403
 from .model import Model, Port, load
 from .own_operator import Operator, operator
 from .state import State
 
-__all__ = ["HERE", "TARGETS", "Error", "Generation", "GenerationCache", "Model", "Operator", "Package", "Port", "State", "__version__", "compile", "export_onnx", "llm", "load", "nn", "operator", "optim", "rpc", "safetensors", *lazy.__all__]
+__all__ = ["HERE", "TARGETS", "BatchToken", "Error", "Generation", "GenerationBatch", "GenerationCache", "Generations", "Model", "Operator", "Package", "Port", "State", "__version__", "compile", "export_onnx", "llm", "load", "nn", "operator", "optim", "rpc", "safetensors", *lazy.__all__]

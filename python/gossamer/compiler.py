@@ -7,14 +7,14 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from . import _core
 from .element_types import packed
 from .error import Error
-from .generate import Generation
+from .generate import Generation, GenerationBatch, Generations
 from .model import Model, checked, loaded
 from .libraries import name_library
 from .page import page_files
@@ -147,9 +147,19 @@ class Package:
 
     __call__ = run
 
-    def generate(self, prompt: Iterable[int], **options: Any) -> Generation:
+    @overload
+    def generate(self, prompt: Iterable[int], **options: Any) -> Generation: ...
+
+    @overload
+    def generate(self, prompt: Sequence[Sequence[int]], **options: Any) -> Generations: ...
+
+    def generate(self, prompt: Any, **options: Any) -> Generation | Generations:
         """See Model.generate."""
         return self.model.generate(prompt, **options)
+
+    def generate_batch(self, **options: Any) -> GenerationBatch:
+        """See Model.generate_batch."""
+        return self.model.generate_batch(**options)
 
     def report(self) -> dict[str, Any]:
         """See Model.report. "specialized": shapes of feeds that have a model of their own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from . import _core
@@ -103,6 +104,136 @@ class GenerationCache:
 
     def __repr__(self) -> str:
         return f"<gossamer.GenerationCache of {len(self)} tokens>"
+
+
+@dataclass(frozen=True)
+class BatchToken:
+    """What a step of a batch gives of one text."""
+
+    text: int
+    """The number that add() gave."""
+    token: int | None
+    """None: a stop token or an error ended the text."""
+    end: str | None
+    """"stop" or "length": the text is over."""
+    logprob: float
+    """As Generation.logprob."""
+    top: list[tuple[int, float]]
+    error: Error | None
+    """Of a run: the text is over."""
+
+    @property
+    def is_last(self) -> bool:
+        return self.end is not None or self.error is not None
+
+
+class GenerationBatch:
+    """Texts that are generated together: what Model.generate_batch() gives. A run computes the next token of all of them.
+
+    Each text is what generate() gives for it alone: with the same tokens where kernels round the same, as those of the CPU do. Prompts have
+    any lengths, and texts join and leave between steps. It holds the model until it is closed. One thread at a time calls it.
+    """
+
+    def __init__(self, native: _core.GenerationBatch) -> None:
+        self._native = native
+
+    def add(self, prompt: Iterable[int], *, mask: bytes = b"", **options: Any) -> int:
+        """Another text, which waits for a place; gives its number. options: as of Model.generate(), without ahead, prompt_lookup_num_tokens,
+        cache and feeds. mask: a bit for each token that may be the first one, the lowest bit of the first byte first, in whole 32-bit
+        words; empty: all. Raises Error as generate()."""
+        return self._native.add(prompt_of(prompt), options_of(options), mask)
+
+    def restrict(self, text: int, mask: bytes) -> None:
+        """Which tokens may be the next one of a text, until this is called again. Raises Error for a mask of another length, or without a
+        token."""
+        self._native.restrict(text, mask)
+
+    def remove(self, text: int) -> None:
+        """Ends a text."""
+        self._native.remove(text)
+
+    def step(self) -> list[BatchToken]:
+        """Feeds the latest token of each text that has begun, and a part of the prompts that wait. Gives at most one entry a text."""
+        return [BatchToken(text, token, end or None, logprob, top, Error(*error) if error else None) for text, token, end, logprob, top, error in self._native.step()]
+
+    @property
+    def places(self) -> int:
+        """How many texts runs compute together, at most. 1: the model cannot have texts of different lengths in one run, so they are generated
+        one after the other."""
+        return self._native.places
+
+    @property
+    def running(self) -> int:
+        """Texts that have begun."""
+        return self._native.running
+
+    @property
+    def waiting(self) -> int:
+        """Texts that wait for a place, or for the rest of their prompt."""
+        return self._native.waiting
+
+    def close(self) -> None:
+        """Ends all texts, and lets go of the model."""
+        self._native.close()
+
+    def __enter__(self) -> GenerationBatch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Generations:
+    """Several texts, as an iterator: what Model.generate() gives for a list of prompts. Each step gives a list with a token for each prompt,
+    None where its text has no token: it is over, or has not begun."""
+
+    def __init__(self, batch: GenerationBatch, prompts: Sequence[Sequence[int]], options: dict[str, Any]) -> None:
+        self._batch = batch
+        self._how: list[str | None] = [None] * len(prompts)
+        self._error: Error | None = None
+        try:
+            for prompt in prompts:
+                batch.add(prompt, **options)
+        except BaseException:
+            batch.close()
+            raise
+
+    def __iter__(self) -> Generations:
+        return self
+
+    def __next__(self) -> list[int | None]:
+        given: list[int | None] = [None] * len(self._how)
+        while self._error is None and self._batch.running + self._batch.waiting > 0:
+            for each in self._batch.step():
+                given[each.text] = each.token
+                self._how[each.text] = each.end
+                self._error = self._error or each.error
+            if any(token is not None for token in given):
+                return given
+        self.close()
+        if self._error is not None:
+            problem, self._error = self._error, None
+            raise problem
+        raise StopIteration
+
+    def close(self) -> None:
+        """Ends them."""
+        if self._is_open:
+            self._is_open = False
+            self._batch.close()
+
+    _is_open = True
+
+    def __enter__(self) -> Generations:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def how(self) -> list[str | None]:
+        """How each ended, as Generation.how."""
+        return list(self._how)
 
 
 def options_of(given: dict[str, Any]) -> _core.GenerateOptions:

@@ -8,14 +8,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from . import _core
 from .element_types import dtype_of, packed, spelled
 from .error import Error
-from .generate import Generation, GenerationCache, options_of, prompt_of
+from .generate import Generation, GenerationBatch, GenerationCache, Generations, options_of, prompt_of
 from .libraries import name_libraries
 from .state import State, StatePairs
 
@@ -132,9 +132,15 @@ class Model:
 
     __call__ = run
 
+    @overload
+    def generate(self, prompt: Iterable[int], **options: Any) -> Generation: ...
+
+    @overload
+    def generate(self, prompt: Sequence[Sequence[int]], **options: Any) -> Generations: ...
+
     def generate(
         self,
-        prompt: Iterable[int],
+        prompt: Iterable[int] | Sequence[Sequence[int]],
         *,
         max_tokens: int | None = None,
         stop_tokens: Sequence[int] = (),
@@ -152,8 +158,11 @@ class Model:
         prompt_lookup_num_tokens: int = 0,
         cache: GenerationCache | None = None,
         feeds: Mapping[str, Any] | None = None,
-    ) -> Generation:
+    ) -> Generation | Generations:
         """The tokens that follow a prompt, as an iterator of int. Tokens are chosen on the device.
+
+        For a list of prompts, a step gives a list with a token for each prompt: Generations. Prompts have any lengths, and each text is that of its
+        prompt alone. ahead, prompt_lookup_num_tokens and cache are for one prompt.
 
         The model is one that was compiled with generate=True and state=True; its state begins empty. prompt: tokens, integers.
         max_tokens: None goes on until a stop token, or the end of the context. stop_tokens: they end the text and are not given.
@@ -171,7 +180,23 @@ class Model:
         given = {name: value for name, value in locals().items() if name not in ("self", "prompt", "cache", "feeds")}
         types = dict(zip((port.name for port in self._inputs), self._types, strict=True))
         tensors = {name: self._feed(value, types.get(name, "f32"), f'input "{name}"') for name, value in (feeds or {}).items()}
+        prompt = list(prompt)
+        if prompt and all(isinstance(each, Sequence) or hasattr(each, "__len__") for each in prompt):
+            if cache is not None or prompt_lookup_num_tokens:
+                raise Error("cache and prompt_lookup_num_tokens are for one prompt", "generate()", "leave them out, or generate one text after the other")
+            batch = GenerationBatch(self._loaded.generate_batch(max(1, min(len(prompt), 32)), 1024, tensors))
+            return Generations(batch, [prompt_of(each) for each in prompt], given)
         return Generation(self._loaded.generate(prompt_of(prompt), options_of(given), tensors, cache._native if cache is not None else None))
+
+    def generate_batch(self, *, places: int = 32, prompt_chunk: int = 64, feeds: Mapping[str, Any] | None = None) -> GenerationBatch:
+        """Texts that join and leave while others are generated, each with settings of its own: GenerationBatch.add().
+
+        places: texts that runs compute together, at most. prompt_chunk: tokens of prompts that are fed between two tokens of other texts. feeds: as of
+        generate(). Raises Error as generate() does for the model.
+        """
+        types = dict(zip((port.name for port in self._inputs), self._types, strict=True))
+        tensors = {name: self._feed(value, types.get(name, "f32"), f'input "{name}"') for name, value in (feeds or {}).items()}
+        return GenerationBatch(self._loaded.generate_batch(places, prompt_chunk, tensors))
 
     def profile(self, feeds: Mapping[str, Any] | Any, runs: int = 10) -> _core.Profile:
         """Where the time of a run goes: print it for a table; .trace() for ui.perfetto.dev. Raises Error as run()."""

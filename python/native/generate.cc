@@ -5,6 +5,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <utility>
 
 #include "errors.h"
@@ -25,8 +26,10 @@ std::optional<int64_t> Generation::next() {
   return last_.id;
 }
 
-const char* Generation::how() const {
-  switch (generator_->how()) {
+namespace {
+
+const char* name_of(GenerationEnd end) {
+  switch (end) {
     case GenerationEnd::stop:
       return "stop";
     case GenerationEnd::length:
@@ -37,16 +40,82 @@ const char* Generation::how() const {
   std::unreachable();
 }
 
-std::unique_ptr<Generation> make_generation(runtime::Model& model,
-                                            const std::vector<int64_t>& prompt,
-                                            const GenerateOptions& options, const nb::dict& feeds,
-                                            const runtime::TextCache* cache) {
+nb::list top_of(const Token& token) {
+  nb::list top;
+  for (const LogProbability& each : token.top) top.append(nb::make_tuple(each.id, each.value));
+  return top;
+}
+
+std::map<std::string, runtime::HostTensor> tensors_of(const nb::dict& feeds) {
   std::map<std::string, runtime::HostTensor> given;
   for (auto [name, value] : feeds) {
     const Given tensor(value);
     const std::span<const std::byte> bytes = tensor.bytes();
     given[nb::cast<std::string>(name)] = {tensor.dtype, tensor.shape, {bytes.begin(), bytes.end()}};
   }
+  return given;
+}
+
+std::vector<int32_t> mask_of(const nb::bytes& bytes) {
+  std::vector<int32_t> mask(bytes.size() / sizeof(int32_t));
+  std::memcpy(mask.data(), bytes.data(), mask.size() * sizeof(int32_t));
+  return mask;
+}
+
+}  // namespace
+
+const char* Generation::how() const { return name_of(generator_->how()); }
+
+runtime::Batch& GenerationBatch::open() {
+  if (!batch_) fail("generate()", "the batch is closed", "begin another one");
+  return *batch_;
+}
+
+int64_t GenerationBatch::add(const std::vector<int64_t>& prompt, const GenerateOptions& options,
+                             const nb::bytes& mask) {
+  return value_of(open().add(prompt, options, mask_of(mask)));
+}
+
+void GenerationBatch::restrict(int64_t text, const nb::bytes& mask) {
+  const Result<> done = open().restrict(text, mask_of(mask));
+  if (!done) fail(done.error().where, done.error().message, done.error().hint);
+}
+
+nb::list GenerationBatch::step() {
+  runtime::Batch& batch = open();
+  const std::vector<runtime::BatchStep> steps = [&] {
+    const nb::gil_scoped_release release;
+    return batch.step();
+  }();
+  nb::list given;
+  for (const runtime::BatchStep& each : steps) {
+    nb::object id = nb::none(), error = nb::none();
+    if (each.token) id = nb::int_(each.token->id);
+    if (each.error)
+      error = nb::make_tuple(each.error->message, each.error->where, each.error->hint);
+    const Token none;
+    const Token& token = each.token ? *each.token : none;
+    given.append(
+        nb::make_tuple(each.text, id, name_of(each.end), token.logprob, top_of(token), error));
+  }
+  return given;
+}
+
+std::unique_ptr<GenerationBatch> make_batch(runtime::Model& model, int64_t places,
+                                            int64_t prompt_chunk, const nb::dict& feeds) {
+  std::map<std::string, runtime::HostTensor> given = tensors_of(feeds);
+  auto made = [&] {
+    const nb::gil_scoped_release release;
+    return runtime::Batch::begin(model, {places, prompt_chunk}, std::move(given));
+  }();
+  return std::make_unique<GenerationBatch>(value_of(std::move(made)));
+}
+
+std::unique_ptr<Generation> make_generation(runtime::Model& model,
+                                            const std::vector<int64_t>& prompt,
+                                            const GenerateOptions& options, const nb::dict& feeds,
+                                            const runtime::TextCache* cache) {
+  std::map<std::string, runtime::HostTensor> given = tensors_of(feeds);
   auto made = [&] {
     const nb::gil_scoped_release release;
     return runtime::Generator::begin(model, prompt, options, std::move(given), cache);
@@ -98,12 +167,16 @@ void define_generate(nb::module_& m) {
       .def("close", &Generation::close)
       .def_prop_ro("how", &Generation::how)
       .def_prop_ro("logprob", [](const Generation& from) { return from.last().logprob; })
-      .def_prop_ro("top", [](const Generation& from) {
-        nb::list top;
-        for (const LogProbability& each : from.last().top)
-          top.append(nb::make_tuple(each.id, each.value));
-        return top;
-      });
+      .def_prop_ro("top", [](const Generation& from) { return top_of(from.last()); });
+  nb::class_<GenerationBatch>(m, "GenerationBatch")
+      .def("add", &GenerationBatch::add)
+      .def("restrict", &GenerationBatch::restrict)
+      .def("remove", &GenerationBatch::remove)
+      .def("step", &GenerationBatch::step)
+      .def("close", &GenerationBatch::close)
+      .def_prop_ro("places", &GenerationBatch::places)
+      .def_prop_ro("running", &GenerationBatch::running)
+      .def_prop_ro("waiting", &GenerationBatch::waiting);
 }
 
 }  // namespace gossamer::python

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/generate/batch.h"
 #include "runtime/generate/generator.h"
 
 namespace gossamer::python {
@@ -32,6 +33,29 @@ std::unique_ptr<Generation> make_generation(runtime::Model& model,
                                             const GenerateOptions& options,
                                             const nanobind::dict& feeds,
                                             const runtime::TextCache* cache);
+
+class GenerationBatch {
+ public:
+  explicit GenerationBatch(std::unique_ptr<runtime::Batch> batch) : batch_(std::move(batch)) {}
+  // `mask`: bytes, a bit for each token; empty: all.
+  int64_t add(const std::vector<int64_t>& prompt, const GenerateOptions& options,
+              const nanobind::bytes& mask);
+  void restrict(int64_t text, const nanobind::bytes& mask);
+  void remove(int64_t text) { open().remove(text); }
+  // (text, token or None, end, logprob, top, error or None) of each text.
+  nanobind::list step();
+  int64_t places() { return open().places(); }
+  size_t running() { return open().running(); }
+  size_t waiting() { return open().waiting(); }
+  void close() { batch_ = nullptr; }
+
+ private:
+  runtime::Batch& open();
+  std::unique_ptr<runtime::Batch> batch_;  // null: closed
+};
+
+std::unique_ptr<GenerationBatch> make_batch(runtime::Model& model, int64_t places,
+                                            int64_t prompt_chunk, const nanobind::dict& feeds);
 
 void define_generate(nanobind::module_& m);
 

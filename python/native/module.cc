@@ -114,6 +114,11 @@ class Loaded {
     return make_generation(*model_, prompt, options, feeds, cache);
   }
 
+  std::unique_ptr<GenerationBatch> generate_batch(int64_t places, int64_t prompt_chunk,
+                                                  const nb::dict& feeds) {
+    return make_batch(*model_, places, prompt_chunk, feeds);
+  }
+
   std::string name() const { return model_->name(); }
   nb::list inputs() const { return ports_of(model_->inputs(), model_->input_groups()); }
   // None where the input has none.
@@ -254,6 +259,8 @@ NB_MODULE(_core, m) {
       .def("run", &Loaded::run, "feeds"_a)
       .def("generate", &Loaded::generate, "prompt"_a, "options"_a, "feeds"_a,
            "cache"_a = nb::none(), nb::keep_alive<0, 1>())
+      .def("generate_batch", &Loaded::generate_batch, "places"_a, "prompt_chunk"_a, "feeds"_a,
+           nb::keep_alive<0, 1>())
       .def("profile", &Loaded::profile, "feeds"_a, "runs"_a)
       .def("report", &Loaded::report);
 }

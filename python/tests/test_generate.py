@@ -242,3 +242,66 @@ def test_packages_that_do_not_choose():
         plain.generate(PROMPT)
     with pytest.raises(gossamer.Error, match="with its state"):
         gossamer.compile(decoder(), generate=True).generate(PROMPT)
+
+
+BATCH = [PROMPT, [1], [9, 9, 9, 2, 4, 40, 3], [30, 2], [8, 1, 59, 0, 22]]
+
+
+def test_prompts_of_different_lengths_at_once(model):
+    alone = [list(model.generate(prompt, max_tokens=9)) for prompt in BATCH]
+    texts = [[] for _ in BATCH]
+    with model.generate(BATCH, max_tokens=9) as generations:
+        for step in generations:
+            assert len(step) == len(BATCH)
+            for text, token in zip(texts, step, strict=True):
+                text += [] if token is None else [token]
+        assert generations.how == ["length"] * len(BATCH)
+    assert texts == alone
+    stop = alone[2][4]
+    ended = model.generate([np.array(prompt) for prompt in BATCH], max_tokens=9, stop_tokens=[stop])
+    steps = list(ended)
+    for at, text in enumerate(alone):
+        wanted = text[: text.index(stop)] if stop in text else text
+        assert [step[at] for step in steps if step[at] is not None] == wanted
+        assert ended.how[at] == ("stop" if stop in text else "length")
+    with pytest.raises(gossamer.Error, match="for one prompt"):
+        model.generate(BATCH, cache=gossamer.GenerationCache())
+    with pytest.raises(gossamer.Error, match="vocabulary"):
+        model.generate([PROMPT, [WORDS]])
+    with pytest.raises(gossamer.Error, match="40 positions"):
+        list(model.generate([PROMPT, [3] * (CONTEXT - 2)], max_tokens=9))
+    assert list(model.generate(PROMPT, max_tokens=9)) == alone[0]
+
+
+def test_texts_join_and_leave_a_batch(model):
+    options = [{"max_tokens": 5 + at, "temperature": at % 2, "seed": at} for at in range(len(BATCH))]
+    alone = [list(model.generate(prompt, **each)) for prompt, each in zip(BATCH, options, strict=True)]
+    said = {}
+    with model.generate_batch(places=3, prompt_chunk=2) as batch:
+        assert batch.places == (1 if model.target == "webgl" else 3)
+        waits = list(zip(BATCH, options, strict=True))
+        numbers = [batch.add(waits[0][0], **waits[0][1])]
+        while batch.running + batch.waiting > 0:
+            for each in batch.step():
+                assert each.error is None
+                said.setdefault(each.text, []).extend([] if each.token is None else [each.token])
+            if len(numbers) < len(waits):
+                prompt, each = waits[len(numbers)]
+                numbers.append(batch.add(prompt, **each))
+        assert [said[number] for number in numbers] == alone
+        removed = batch.add(PROMPT)
+        batch.step()
+        batch.remove(removed)
+        assert batch.running + batch.waiting == 0
+        mask = np.zeros(2, np.int32)
+        mask[1] = 1 << 3
+        only = batch.add(PROMPT, max_tokens=3, mask=mask.tobytes())
+        steps = [each for _ in range(8) for each in batch.step()]
+        assert [(each.text, each.token, each.end) for each in steps] == [(only, 35, None), (only, 35, None), (only, 35, "length")]
+        with pytest.raises(gossamer.Error, match="under way"):
+            model.generate(PROMPT)
+        with pytest.raises(gossamer.Error, match="allows no token"):
+            batch.add(PROMPT, mask=bytes(8))
+    with pytest.raises(gossamer.Error, match="closed"):
+        batch.step()
+    assert list(model.generate(BATCH[0], **options[0])) == alone[0]
