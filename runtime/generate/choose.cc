@@ -39,6 +39,29 @@ const std::array<uint32_t, 21> shares = [] {
   return made;
 }();
 
+// The lowest of the largest values whose chances, e^(value - most), add up to `wanted`. Divides the
+// values at one of them again and again, as a selection by number does.
+float least_of(std::span<float> values, float most, double wanted) {
+  float pivot = most;
+  while (!values.empty()) {
+    pivot = values[values.size() / 2];
+    const auto rest = std::ranges::partition(values, [&](float each) { return each > pivot; });
+    const auto lower = std::ranges::partition(rest, [&](float each) { return each == pivot; });
+    const std::span<float> larger(values.begin(), rest.begin());
+    double above = 0;
+    for (const float each : larger) above += std::exp(each - most);
+    if (above >= wanted && !larger.empty()) {
+      values = larger;
+      continue;
+    }
+    above += static_cast<double>(lower.begin() - rest.begin()) * std::exp(pivot - most);
+    if (above >= wanted) return pivot;
+    wanted -= above;
+    values = {lower.begin(), lower.end()};
+  }
+  return pivot;
+}
+
 bool allows(std::span<const int32_t> mask, size_t word) {
   return mask.empty() || (std::bit_cast<uint32_t>(mask[word / 32]) >> (word % 32) & 1) != 0;
 }
@@ -88,29 +111,21 @@ int64_t Chooser::choose(std::span<const float> logits, int64_t total,
   float least = most - reach;
   const bool by_k = options_.top_k < static_cast<int64_t>(values.size());
   if (by_k || options_.top_p < 1) {
-    sorted_.clear();
+    kept_.clear();
     for (const float value : values)
-      if (value >= least) sorted_.push_back(value);
-    const auto place = [&](size_t at) { return sorted_.begin() + static_cast<std::ptrdiff_t>(at); };
-    const auto kept =
-        by_k ? std::min(sorted_.size(), static_cast<size_t>(options_.top_k)) : sorted_.size();
+      if (value >= least) kept_.push_back(value);
+    const auto count =
+        by_k ? std::min(kept_.size(), static_cast<size_t>(options_.top_k)) : kept_.size();
     if (by_k) {
-      std::ranges::nth_element(sorted_, place(kept - 1), std::greater());
-      least = std::max(least, sorted_[kept - 1]);
+      const auto last = kept_.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+      std::ranges::nth_element(kept_, last, std::greater());
+      least = std::max(least, *last);
     }
     if (options_.top_p < 1) {
-      double mass = 0, sum = 0;
-      for (size_t at = 0; at < kept; ++at) mass += std::exp(sorted_[at] - most);
-      // A few of the largest are enough, mostly.
-      size_t at = 0;
-      for (size_t sorted = 0; at < kept && sum < options_.top_p * mass; ++at) {
-        if (at == sorted) {
-          sorted = std::min(kept, std::max<size_t>(64, 4 * sorted));
-          std::partial_sort(place(at), place(sorted), place(kept), std::greater());
-        }
-        sum += std::exp(sorted_[at] - most);
-      }
-      least = std::max(least, sorted_[std::max<size_t>(at, 1) - 1]);
+      const std::span likeliest(kept_.data(), count);
+      double mass = 0;
+      for (const float value : likeliest) mass += std::exp(value - most);
+      least = std::max(least, least_of(likeliest, most, options_.top_p * mass));
     }
   }
   if (options_.min_p > 0)

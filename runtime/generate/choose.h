@@ -27,7 +27,7 @@ class Chooser {
   uint64_t seed_ = 0;
   // Twice how often a token was generated, and 1 more where the prompt has it; empty: no penalty.
   std::vector<int32_t> counts_;
-  std::vector<float> values_, sorted_;
+  std::vector<float> values_, kept_;
 };
 
 }  // namespace gossamer::runtime

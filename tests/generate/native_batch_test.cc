@@ -282,5 +282,31 @@ TEST(Chooser, DrawsByChances) {
   EXPECT_EQ(counts[5], 0);
 }
 
+// Filters keep the tokens of their definition: the fewest likeliest ones that have the share.
+TEST(Chooser, FiltersKeepTheLikeliest) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 40; ++round) {
+    std::vector<float> logits(50);
+    for (float& each : logits) each = static_cast<float>(random() % 1000) / 150;
+    std::vector<float> sorted = logits;
+    std::ranges::sort(sorted, std::greater());
+    const size_t by_k = round % 2 == 0 ? 50 : 1 + random() % 20;
+    const double share = 0.05 + static_cast<double>(random() % 90) / 100;
+    double mass = 0, sum = 0;
+    for (size_t at = 0; at < by_k; ++at) mass += std::exp(sorted[at]);
+    size_t count = 0;
+    while (count < by_k && sum < share * mass) sum += std::exp(sorted[count++]);
+    float least = sorted[0];
+    for (uint64_t seed = 0; seed < 3000; ++seed) {
+      runtime::Chooser chooser(
+          {.temperature = 1, .top_k = static_cast<int64_t>(by_k), .top_p = share, .seed = seed}, {},
+          50);
+      const int64_t id = chooser.choose(logits, 3, {});
+      least = std::min(least, logits[static_cast<size_t>(id)]);
+    }
+    EXPECT_EQ(least, sorted[count - 1]) << round;
+  }
+}
+
 }  // namespace
 }  // namespace gossamer
