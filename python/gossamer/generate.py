@@ -124,6 +124,7 @@ class BatchToken:
 
     @property
     def is_last(self) -> bool:
+        """Whether the text is over."""
         return self.end is not None or self.error is not None
 
 

@@ -50,7 +50,7 @@ def llm(folder):
 
 def test_answers_are_the_tokens_of_generate(llm):
     assert llm.context_length == CONTEXT and llm.prompt_of(MESSAGES) == "<|begin|>u:hello<|end|>a:"
-    prompt = llm._tokenizer.encode(llm.prompt_of(MESSAGES), special=False)
+    prompt = llm.tokenizer.encode(llm.prompt_of(MESSAGES), special=False)
     ids = list(llm.model.generate(prompt, max_tokens=30, stop_tokens=[257], temperature=1, seed=3))
     assert len(set(ids)) > 8
     answer = llm.chat(MESSAGES, max_tokens=30, temperature=1, top_k=0, seed=3)

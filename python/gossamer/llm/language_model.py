@@ -14,8 +14,9 @@ from ..generate import Generation, GenerationCache
 from ..model import Model
 from ..model import load as load_package
 from .folder import Config, is_compiled, onnx_path, read_config
+from .structure import ConstrainedGeneration, Structures
 from .template import ChatTemplate
-from .texts import Detokenizer, StopStrings, Tokenizer, ToolCall, ToolCalls
+from .texts import AnswerText, Tokenizer, ToolCall
 
 CHOICES = {"temperature": 1.0, "top_k": None, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 """Ways of choosing tokens, and what does nothing."""
@@ -44,18 +45,16 @@ class TokenLogprob:
 class _Said:
     """How far an answer is. Apart from the answer, which would otherwise refer to itself and outlive a loop that is left."""
 
-    def __init__(self, tools: bool, logprobs: bool) -> None:
+    def __init__(self, text: AnswerText, logprobs: bool) -> None:
         self.text = ""
         self.tokens = 0
         self.finish: str | None = None
-        self.calls = ToolCalls() if tools else None
+        self.pieces = text
         self.logprobs: list[TokenLogprob] | None = [] if logprobs else None
 
 
-def _pieces(said: _Said, generation: Generation, tokenizer: Tokenizer, stop: Sequence[str]) -> Iterator[str]:
+def _pieces(said: _Said, generation: Generation | ConstrainedGeneration, tokenizer: Tokenizer) -> Iterator[str]:
     """Text that is certain, of which some is empty."""
-    detokenizer, filter_ = Detokenizer(tokenizer), StopStrings(stop)
-    shown = said.calls.push if said.calls else str
     stopped = False
     with generation:
         for token in generation:
@@ -63,29 +62,26 @@ def _pieces(said: _Said, generation: Generation, tokenizer: Tokenizer, stop: Seq
             if said.logprobs is not None:
                 name = tokenizer.library.id_to_token
                 said.logprobs.append(TokenLogprob(name(token) or "", generation.logprob, [(name(each) or "", value) for each, value in generation.top]))
-            text, stopped = filter_.push(detokenizer.push(token))
-            yield shown(text)
+            text, stopped = said.pieces.push(token)
+            yield text
             if stopped:
                 break
         how = "stop" if stopped else generation.how or "stop"
-    if not stopped:
-        text, stopped = filter_.push(detokenizer.end())
-        yield shown(text if stopped else text + filter_.end())
-    if said.calls:
-        yield said.calls.end()
-    said.finish = "tool_calls" if said.calls and said.calls.calls and how == "stop" else how
+    text, finish = said.pieces.end(how, stopped)
+    yield text
+    said.finish = finish
 
 
 class Answer:
     """The pieces of a text as they are made, an iterator of str. `text` waits for the whole. It holds the model until it ends, close() is
     called, a `with` block around it ends, or nothing refers to it any more."""
 
-    def __init__(self, generation: Generation, tokenizer: Tokenizer, prompt_tokens: int, cached_tokens: int, stop: Sequence[str], tools: bool, logprobs: bool) -> None:
-        self._said = _Said(tools, logprobs)
+    def __init__(self, generation: Generation | ConstrainedGeneration, tokenizer: Tokenizer, prompt_tokens: int, cached_tokens: int, stop: Sequence[str], tools: bool, logprobs: bool) -> None:
+        self._said = _Said(AnswerText(tokenizer, stop, tools), logprobs)
         self._prompt_tokens = prompt_tokens
         self._cached_tokens = cached_tokens
         self._generation = generation
-        self._pieces = _pieces(self._said, generation, tokenizer, stop)
+        self._pieces = _pieces(self._said, generation, tokenizer)
 
     def __iter__(self) -> Answer:
         return self
@@ -122,7 +118,7 @@ class Answer:
     @property
     def tool_calls(self) -> list[ToolCall]:
         """So far."""
-        return list(self._said.calls.calls) if self._said.calls else []
+        return list(self._said.pieces.calls)
 
     @property
     def usage(self) -> Usage:
@@ -138,12 +134,14 @@ class Answer:
 class LanguageModel:
     """What load() gives. One answer at a time."""
 
-    def __init__(self, name: str, model: Model, config: Config, tokenizer: Tokenizer, template: ChatTemplate | None, context_length: int) -> None:
-        self.name = name
+    def __init__(self, folder: Path, model: Model, config: Config, tokenizer: Tokenizer, template: ChatTemplate | None, context_length: int) -> None:
+        self.name = folder.resolve().name
+        self._folder = folder
+        self._structures: Structures | None = None  # loaded when an answer of a form is asked for
         self.model = model
         self.context_length = context_length
         """The most tokens of a prompt and its answer."""
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._template = template
         self._defaults = config.defaults
         self._cache = GenerationCache()  # of the latest text: the next prompt of a conversation begins with it
@@ -152,11 +150,11 @@ class LanguageModel:
 
     def encode(self, text: str) -> list[int]:
         """Tokens of a text, with those that texts begin and end with."""
-        return self._tokenizer.encode(text)
+        return self.tokenizer.encode(text)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of tokens, without special ones."""
-        return self._tokenizer.decode(ids)
+        return self.tokenizer.decode(ids)
 
     def prompt_of(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Any] | None = None, **variables: Any) -> str:
         """The prompt of a conversation, as the model reads it. variables: of the chat template, such as enable_thinking=False."""
@@ -176,10 +174,10 @@ class LanguageModel:
 
         tools: as OpenAI's API describes functions; calls that the model asks for are Answer.tool_calls. variables: of the chat template.
         options: max_tokens, stop, seed, temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty,
-        top_logprobs, as complete() has them. Raises Error for a conversation that the template refuses, one longer than the context, an
+        top_logprobs, response_format, as complete() has them. Raises Error for a conversation that the template refuses, one longer than the context, an
         option that is unknown or wrong, and while another answer is under way.
         """
-        prompt = self._tokenizer.encode(self.prompt_of(messages, tools, **(variables or {})), special=False)
+        prompt = self.tokenizer.encode(self.prompt_of(messages, tools, **(variables or {})), special=False)
         return self._answer(prompt, bool(tools), **options)
 
     def complete(self, prompt: str | Sequence[int], **options: Any) -> Answer:
@@ -188,27 +186,46 @@ class LanguageModel:
         options: max_tokens (None: to the end of the context); stop: a string or several, which end the text and are not said; seed: one seed
         gives one text on a target; temperature (0: the likeliest token), top_k, top_p, min_p, repetition_penalty, presence_penalty,
         frequency_penalty: as Model.generate() has them, by default what generation_config.json suggests; top_logprobs: how many of the
-        likeliest tokens Answer.logprobs has for each. Raises Error as chat().
+        likeliest tokens Answer.logprobs has for each; response_format: the form of the answer, whose tokens are chosen among those that keep it:
+        {"type": "json_object"}, {"type": "json_schema", "json_schema": {"name": ..., "schema": ...}}, {"type": "regex", "pattern": ...} or
+        {"type": "grammar", "grammar": ...} in GBNF. Raises Error as chat(), and for a form that is wrong.
         """
-        return self._answer(self._tokenizer.encode(prompt) if isinstance(prompt, str) else list(prompt), False, **options)
+        return self._answer(self.tokenizer.encode(prompt) if isinstance(prompt, str) else list(prompt), False, **options)
 
-    def _answer(self, prompt: list[int], tools: bool, *, max_tokens: int | None = None, stop: str | Sequence[str] = (), seed: int | None = None, top_logprobs: int = 0, **choices: Any) -> Answer:
+    @property
+    def structures(self) -> Structures:
+        """Forms of answers. Raises Error where llguidance is not installed."""
+        if self._structures is None:
+            words = next(port.shape[-1] for port in self.model.outputs if port.name == "logits")
+            self._structures = Structures(self._folder / "tokenizer.json", words or 0, self._stop_tokens)
+        return self._structures
+
+    def generation_options(self, prompt_tokens: int, *, max_tokens: int | None = None, seed: int | None = None, top_logprobs: int = 0, **choices: Any) -> dict[str, Any]:
+        """Options of Model.generate() for an answer to so many tokens, by those of complete(). Raises Error for an option that is unknown, and for a
+        prompt that is longer than the context."""
         for name in choices:
             if name not in CHOICES:
-                raise Error("is not an option", name, f"max_tokens, stop, seed, top_logprobs, {', '.join(CHOICES)}")
-        if len(prompt) >= self.context_length:
-            raise Error(f"has {len(prompt)} tokens; the model's context has {self.context_length}", "the prompt", "shorten it")
-        stops = [stop] if isinstance(stop, str) else list(stop)
-        if not all(isinstance(each, str) and each for each in stops):
-            raise Error(f"is {stop!r}", "stop", "a string or several, none of them empty")
-        room = self.context_length - len(prompt)
+                raise Error("is not an option", name, f"max_tokens, stop, seed, top_logprobs, response_format, {', '.join(CHOICES)}")
+        if prompt_tokens >= self.context_length:
+            raise Error(f"has {prompt_tokens} tokens; the model's context has {self.context_length}", "the prompt", "shorten it")
+        room = self.context_length - prompt_tokens
         given = {name: choice for name, none in CHOICES.items() if (choice := choices.get(name, self._defaults.get(name, none))) is not None}
         if given.get("top_k", 1) < 1:
             del given["top_k"]
-        generation = self.model.generate(
-            prompt, max_tokens=room if max_tokens is None else min(max_tokens, room), stop_tokens=self._stop_tokens, seed=seed, top_logprobs=top_logprobs, cache=self._cache, **given
-        )
-        return Answer(generation, self._tokenizer, len(prompt), self._cache.reused, stops, tools, top_logprobs > 0)
+        return {"max_tokens": room if max_tokens is None else min(max_tokens, room), "stop_tokens": self._stop_tokens, "seed": seed, "top_logprobs": top_logprobs, **given}
+
+    def _answer(self, prompt: list[int], tools: bool, *, stop: str | Sequence[str] = (), response_format: Mapping[str, Any] | None = None, **options: Any) -> Answer:
+        given = self.generation_options(len(prompt), **options)
+        stops = [stop] if isinstance(stop, str) else list(stop)
+        if not all(isinstance(each, str) and each for each in stops):
+            raise Error(f"is {stop!r}", "stop", "a string or several, none of them empty")
+        constraint = self.structures.constraint(response_format) if response_format else None
+        if constraint is not None:
+            generation: Generation | ConstrainedGeneration = ConstrainedGeneration(self.model.generate_batch(places=1), prompt, constraint, given)
+        else:
+            generation = self.model.generate(prompt, cache=self._cache, **given)
+        cached = self._cache.reused if constraint is None else 0
+        return Answer(generation, self.tokenizer, len(prompt), cached, stops, tools, given["top_logprobs"] > 0)
 
     def __repr__(self) -> str:
         return f"<gossamer.llm.LanguageModel {self.name} ({self.context_length} tokens)>"
@@ -262,4 +279,4 @@ def load(
     else:
         path = onnx_path(place, file, dtype, config.onnx_file)
         model = compile(path, target, state=True, generate=True, state_rows=rows, threads=threads, **options).model
-    return LanguageModel(place.resolve().name, model, config, tokenizer, template, length)
+    return LanguageModel(place, model, config, tokenizer, template, length)

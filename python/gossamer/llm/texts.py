@@ -179,3 +179,33 @@ class ToolCalls:
         call = _call_of(held[len(self.OPEN) :]) if held.startswith(self.OPEN) else None
         self.calls += [call] if call else []
         return "" if call else held
+
+
+class AnswerText:
+    """Tokens of one answer as text that can be shown, without calls of tools."""
+
+    def __init__(self, tokenizer: Tokenizer, stops: Sequence[str], tools: bool) -> None:
+        self._detokenizer = Detokenizer(tokenizer)
+        self._filter = StopStrings(stops)
+        self._calls = ToolCalls() if tools else None
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """So far."""
+        return self._calls.calls if self._calls else []
+
+    def push(self, token: int) -> tuple[str, bool]:
+        """What can be said after a token, and whether a stop string ended the text."""
+        text, stopped = self._filter.push(self._detokenizer.push(token))
+        return self._calls.push(text) if self._calls else text, stopped
+
+    def end(self, how: str, stopped: bool) -> tuple[str, str]:
+        """The rest, and how the answer ended: as the text did, or with calls. stopped: a stop string ended the text."""
+        text = ""
+        if not stopped:
+            text, stopped = self._filter.push(self._detokenizer.end())
+            text = text if stopped else text + self._filter.end()
+            text = self._calls.push(text) if self._calls else text
+        if self._calls:
+            text += self._calls.end()
+        return text, "tool_calls" if self.calls and how == "stop" else how
