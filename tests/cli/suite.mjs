@@ -130,6 +130,12 @@ function chat() {
   writeFileSync(program, '#!/bin/sh\necho "$#:$*"\nexit 7\n', {mode: 0o755});
   const {status, stdout} = spawnSync(gossamer, ['chat', 'a b', '--help', '-p', 'x', '--', '--json'], {encoding: 'utf8', env: {...process.env, PATH: `${folder}:${process.env.PATH}`}});
   tally.record('chat hands over', status === 7 && stdout === '6:a b --help -p x -- --json\n' ? undefined : `${status}: ${stdout}`);
+  // A folder with a tokenizer is a language model's.
+  writeFileSync(path.join(folder, 'tokenizer.json'), '{}');
+  tally.record('serve without the Python package', judge(run(['serve', folder]), 1, ['gossamer-serve', 'pip install']));
+  writeFileSync(path.join(folder, 'gossamer-serve'), '#!/bin/sh\necho "$#:$*"\nexit 7\n', {mode: 0o755});
+  const served = spawnSync(gossamer, ['serve', '--max-batch', '4', folder, '--name', 'x'], {encoding: 'utf8', env: {...process.env, PATH: `${folder}:${process.env.PATH}`}});
+  tally.record('serve hands over a language model', served.status === 7 && served.stdout === `5:--max-batch 4 ${folder} --name x\n` ? undefined : `${served.status}: ${served.stdout}`);
   rmSync(folder, {recursive: true});
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -15,6 +16,9 @@ struct Chosen {
 };
 
 void add_chat(CommandLine& app, Chosen& chosen);
+// Hands `gossamer serve` of a folder with tokenizer.json over to the Python package. Nothing: the
+// words are others. Otherwise the exit code, where that is not installed.
+std::optional<int> serve_language_model(int argc, char** argv);
 void add_compile(CommandLine& app, Chosen& chosen);
 void add_run(CommandLine& app, Chosen& chosen);
 void add_bench(CommandLine& app, Chosen& chosen);

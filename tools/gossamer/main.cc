@@ -5,6 +5,7 @@
 
 int main(int argc, char** argv) {
   using namespace gossamer::command;
+  if (const auto exit_code = serve_language_model(argc, argv)) return *exit_code;
   CommandLine app("gossamer",
                   "Gossamer compiles deep-learning models for the web and for this machine.",
                   "gossamer " GOSSAMER_VERSION);

@@ -116,8 +116,10 @@ int run_serve(ServeOptions& options) {
 
 void add_serve(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<ServeOptions>();
-  const Command command =
-      app.add_command("serve", "Answer requests over HTTP, by the Open Inference Protocol");
+  const Command command = app.add_command(
+      "serve",
+      "Answer requests over HTTP, by the Open Inference Protocol; for the folder of "
+      "a language model, by OpenAI's API (gossamer-serve of the Python package)");
   command
       .add_option("models", options->models,
                   "ONNX files or packages for cpu; NAME=FILE names one, else its file does")
