@@ -127,8 +127,9 @@ class Model {
   // Exchanges the state with one that was set aside.
   void exchange_state(SetAside& other);
   // The next run begins with so many samples, whose rows are the first ones that each has; there is
-  // memory for at least `places` samples of `room` rows. Errors: no memory.
-  Result<> shape_samples(int64_t samples, int64_t rows, int64_t places, int64_t room);
+  // memory for at least `places` samples of `room` rows. The first `used` samples stay where more
+  // memory is needed. Errors: no memory.
+  Result<> shape_samples(int64_t samples, int64_t rows, int64_t places, int64_t room, int64_t used);
   // Copies the first rows of a sample, of what was set aside or of its own, to one of its own.
   Result<> copy_sample(const SetAside* other, int64_t from, int64_t to, int64_t rows);
   // Text whose state the model has (runtime/generate/cache.h). The model copies it to the host

@@ -40,6 +40,7 @@ Result<> copy_rows(Queue& queue, const Form& form, const Sample& from, const Sam
   };
   // All of a sample at once: a GPU is waited for once.
   const size_t begin = offset(from, 0), whole = offset(from, form.heads - 1) + bytes - begin;
+  GS_CHECK(begin + whole <= from.memory.size(), "samples lie in their memory");
   std::vector<std::byte> read;
   std::span<const std::byte> stored = from.memory.mapped();
   if (stored.empty()) {
@@ -76,7 +77,8 @@ void Model::exchange_state(SetAside& other) {
   }
 }
 
-Result<> Model::shape_samples(int64_t samples, int64_t rows, int64_t places, int64_t room) {
+Result<> Model::shape_samples(int64_t samples, int64_t rows, int64_t places, int64_t room,
+                              int64_t used) {
   const std::lock_guard lock(state_->turn);
   const auto attached = state_->device->attach();
   state_->let_go_text();
@@ -104,11 +106,14 @@ Result<> Model::shape_samples(int64_t samples, int64_t rows, int64_t places, int
     const auto slot = static_cast<size_t>(tensor.slot);
     const Form form = form_of_rows(shape, state.axis, tensor.storage);
     std::shared_ptr<Buffer>& memory = state_->slots[slot];
-    const bool lies = state.room > 0 && memory;
-    const bool fits = lies && memory->size() >= static_cast<size_t>(places) * form.sample(room);
+    const size_t bytes = static_cast<size_t>(places) * form.sample(room);
+    const bool lies = state.room > 0 && memory, large = memory && memory->size() >= bytes;
+    // One text sees its own rows alone, whatever the rest has.
+    if (!lies && large && places == 1) state.room = room;
+    const bool fits = state.room > 0 && large;
     if (!fits || state.room < room) {
       std::shared_ptr<Buffer> more;
-      auto made = state_->reserve(slot, static_cast<size_t>(places) * form.sample(room));
+      auto made = state_->reserve(slot, bytes);
       if (!made)
         return fail_at("generate()", cat("there is no memory for the caches of ", places,
                                          " texts of ", room, " tokens: ", made.error().message));
@@ -116,10 +121,10 @@ Result<> Model::shape_samples(int64_t samples, int64_t rows, int64_t places, int
       // Rows that a sample lacks get no weight, which holds for numbers alone.
       const std::vector<std::byte> zeros(more->size());
       GS_TRY(state_->device->queue().write(*more, 0, zeros));
-      const int64_t kept_rows = had.empty() ? 0 : had[static_cast<size_t>(state.axis)];
-      for (int64_t each = 0; lies && each < std::min(samples, had.empty() ? 0 : had[0]); ++each)
+      const size_t had_places = lies ? memory->size() / form.sample(state.room) : 0;
+      for (int64_t each = 0; each < std::min(used, static_cast<int64_t>(had_places)); ++each)
         GS_TRY(copy_rows(state_->device->queue(), form, {*memory, state.room, each},
-                         {*more, room, each}, std::min(kept_rows, room)));
+                         {*more, room, each}, std::min(state.room, room)));
       memory = std::move(more);
       state.room = room;
     }

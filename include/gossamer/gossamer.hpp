@@ -273,13 +273,15 @@ struct BatchToken {
   std::optional<Token> token = std::nullopt;  // nothing: a stop token or an error ended the text
   GenerationEnd end = GenerationEnd::none;    // otherwise the text is over
   std::optional<Error> error = std::nullopt;  // of its runs; the text is over
+  int64_t reused = 0;                         // tokens of its prompt that other texts had computed
 };
 
 // Texts that are generated together: what Model::generate_batch gives. A run computes the next
 // token of all of them, and a text is what generate() gives for it alone: with the same tokens
 // where the kernels round the same, as those of the CPU do. Texts join and leave between steps;
-// prompts have any lengths. The model must stay until it is destroyed, and then begins anew. Calls
-// from several threads are the caller's to order.
+// prompts have any lengths. What a prompt shares with the beginning of another text, one of those
+// that run or of the latest that ended, is not computed again. The model must stay until it is
+// destroyed, and then begins anew. Calls from several threads are the caller's to order.
 class GOSSAMER_API GenerationBatch {
  public:
   GenerationBatch(GenerationBatch&&) noexcept;

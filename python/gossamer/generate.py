@@ -121,6 +121,8 @@ class BatchToken:
     top: list[tuple[int, float]]
     error: Error | None
     """Of a run: the text is over."""
+    reused: int = 0
+    """Tokens of its prompt that other texts had computed."""
 
     @property
     def is_last(self) -> bool:
@@ -132,7 +134,8 @@ class GenerationBatch:
     """Texts that are generated together: what Model.generate_batch() gives. A run computes the next token of all of them.
 
     Each text is what generate() gives for it alone: with the same tokens where kernels round the same, as those of the CPU do. Prompts have
-    any lengths, and texts join and leave between steps. It holds the model until it is closed. One thread at a time calls it.
+    any lengths, and texts join and leave between steps. What a prompt shares with the beginning of another text, one of those that run or of the
+    latest that ended, is not computed again. It holds the model until it is closed. One thread at a time calls it.
     """
 
     def __init__(self, native: _core.GenerationBatch) -> None:
@@ -155,7 +158,7 @@ class GenerationBatch:
 
     def step(self) -> list[BatchToken]:
         """Feeds the latest token of each text that has begun, and a part of the prompts that wait. Gives at most one entry a text."""
-        return [BatchToken(text, token, end or None, logprob, top, Error(*error) if error else None) for text, token, end, logprob, top, error in self._native.step()]
+        return [BatchToken(text, token, end or None, logprob, top, Error(*error) if error else None, reused) for text, token, end, logprob, top, error, reused in self._native.step()]
 
     @property
     def places(self) -> int:

@@ -95,8 +95,8 @@ nb::list GenerationBatch::step() {
       error = nb::make_tuple(each.error->message, each.error->where, each.error->hint);
     const Token none;
     const Token& token = each.token ? *each.token : none;
-    given.append(
-        nb::make_tuple(each.text, id, name_of(each.end), token.logprob, top_of(token), error));
+    given.append(nb::make_tuple(each.text, id, name_of(each.end), token.logprob, top_of(token),
+                                error, each.reused));
   }
   return given;
 }

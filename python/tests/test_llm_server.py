@@ -97,6 +97,17 @@ def test_answers_are_those_of_the_model(client, llm):
         assert (texts, ends) == ({0: wanted.text}, {0: wanted.finish_reason})
 
 
+def test_the_next_turn_computes_what_is_new(client, llm):
+    given = {"model": "tiny", "temperature": 0, "max_tokens": 20}
+    first = client.chat.completions.create(messages=MESSAGES, **given)
+    turn = [*MESSAGES, {"role": "assistant", "content": first.choices[0].message.content}, {"role": "user", "content": "more"}]
+    second = client.chat.completions.create(messages=turn, **given)
+    assert second.choices[0].message.content == llm.chat(turn, temperature=0, max_tokens=20).text
+    assert second.usage.prompt_tokens_details.cached_tokens >= first.usage.prompt_tokens
+    *_, last = client.chat.completions.create(messages=turn, stream=True, stream_options={"include_usage": True}, **given)
+    assert last.usage.prompt_tokens_details.cached_tokens == last.usage.prompt_tokens - 1
+
+
 def test_completions(client, llm):
     prompts = ["hello", "the world"]
     given = {"temperature": 1, "max_tokens": 12}
@@ -125,7 +136,7 @@ def test_logprobs_and_usage(client, llm):
     assert client.chat.completions.create(logprobs=True, **given).choices[0].logprobs.content[0].top_logprobs == []
     chunks = list(client.chat.completions.create(logprobs=True, top_logprobs=3, stream=True, stream_options={"include_usage": True}, **given))
     assert [each for chunk in chunks for choice in chunk.choices if choice.logprobs for each in choice.logprobs.content] == content
-    assert chunks[-1].usage == answer.usage and chunks[-1].choices == []
+    assert (chunks[-1].usage.prompt_tokens, chunks[-1].usage.completion_tokens) == (answer.usage.prompt_tokens, answer.usage.completion_tokens) and chunks[-1].choices == []
     answer = client.completions.create(model="tiny", prompt="hello", temperature=0, max_tokens=4, logprobs=2)
     assert len(answer.choices[0].logprobs.tokens) == 4 and all(len(each) == 2 for each in answer.choices[0].logprobs.top_logprobs)
 

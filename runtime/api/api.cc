@@ -269,7 +269,7 @@ void GenerationBatch::remove(int64_t text) { state_->batch->remove(text); }
 std::vector<BatchToken> GenerationBatch::step() {
   std::vector<BatchToken> tokens;
   for (runtime::BatchStep& each : state_->batch->step()) {
-    tokens.push_back({each.text, std::move(each.token), each.end});
+    tokens.push_back({each.text, std::move(each.token), each.end, {}, each.reused});
     if (each.error) tokens.back().error = error_of(*each.error);
   }
   return tokens;

@@ -16,6 +16,8 @@ namespace {
 
 // Rows that there is memory for at first, and texts.
 constexpr int64_t least_room = 64, least_places = 4;
+// Fewer tokens are computed again rather than copied.
+constexpr int64_t least_shared = 8;
 
 int64_t words_of(int64_t count) { return (count + 31) / 32; }
 
@@ -80,11 +82,10 @@ Result<bool> Batch::mixes_lengths() {
   if (!can_shorten(model_) || place_of(model_.inputs(), mask_input) == model_.inputs().size() ||
       words_ < 2)
     return false;
+  // Samples and rows alone are open.
   for (const Port& port : model_.state())
-    if (port.shape.empty() || port.shape[0] >= 0) return false;
-  if (const size_t at = place_of(model_.inputs(), positions_input);
-      at < model_.inputs().size() && model_.inputs()[at].shape.size() != 2)
-    return false;
+    if (port.shape.empty() || port.shape[0] >= 0 || std::ranges::count(port.shape, -1) != 2)
+      return false;
   const auto word = [&](int64_t number) { return number % words_; };
   const std::vector<int64_t> prompts[] = {
       {word(1), word(7), word(3), word(11)}, {word(5)}, {word(2), word(9), word(4)}};
@@ -107,10 +108,10 @@ Result<bool> Batch::mixes_lengths() {
     model_.exchange_state(begun_);
     if (!fed) return false;
     const auto length = static_cast<int64_t>(prompts[at].size());
-    if (at == 0) GS_TRY(model_.shape_samples(2, 4, 2, least_room));
+    if (at == 0) GS_TRY(model_.shape_samples(2, 4, 2, least_room, 0));
     GS_TRY(model_.copy_sample(&begun_, 0, at == 2 ? 1 : 0, length));
   }
-  GS_TRY(model_.shape_samples(2, 3, 2, least_room));
+  GS_TRY(model_.shape_samples(2, 3, 2, least_room, 2));
   auto both = run({{next[1], next[2]}}, {{1, 3}}, true);
   if (!both) return false;
   const double close = model_.outputs()[logits_at_].dtype == ir::DType::f32 ? 1e-3 : 1e-2;
@@ -129,6 +130,7 @@ Result<int64_t> Batch::add(std::span<const int64_t> prompt, const GenerateOption
   GS_TRY(check_prompt(prompt, words_));
   waiting_.push_back({next_,
                       {prompt.begin(), prompt.end()},
+                      static_cast<int64_t>(prompt.size()),
                       options,
                       {options.stop_tokens.begin(), options.stop_tokens.end()},
                       Chooser(options, prompt, words_),
@@ -188,12 +190,15 @@ Result<Batch::Chosen> Batch::run(std::span<const int64_t> tokens, std::span<cons
       for (const int64_t each : before)
         for (int64_t at = 0; at < most + count; ++at) values.push_back(at < each + count);
       made.push_back(integers_of(port, {samples, most + count}, values));
-    } else if (port.name == positions_input && port.shape.size() == 3) {
-      made.push_back(integers(port, {3, 1, count}, before[0], 1));
     } else if (port.name == positions_input) {
-      for (const int64_t each : before)
-        for (int64_t at = 0; at < count; ++at) values.push_back(each + at);
-      made.push_back(integers_of(port, {samples, count}, values));
+      // Rank 3 has positions in time, height and width, which are equal for text.
+      const bool streams = port.shape.size() == 3;
+      for (int stream = 0; stream < (streams ? 3 : 1); ++stream)
+        for (const int64_t each : before)
+          for (int64_t at = 0; at < count; ++at) values.push_back(each + at);
+      std::vector<int64_t> shape{samples, count};
+      if (streams) shape.insert(shape.begin(), 3);
+      made.push_back(integers_of(port, std::move(shape), values));
     } else {  // rows that choose, or whose logits are computed
       made.push_back(integers(port, std::vector<int64_t>(port.shape.size(), 1),
                               port.name == kept_input ? 1 : 0, 0));
@@ -217,22 +222,39 @@ bool Batch::take(Text& text, int64_t likeliest, std::span<const float> logits,
   const int64_t id =
       needs_logits(text) ? text.chooser.choose(logits, text.fed, text.mask) : likeliest;
   if (text.stops.contains(id)) {
-    steps.push_back({text.number, std::nullopt, GenerationEnd::stop});
+    steps.push_back({text.number, std::nullopt, GenerationEnd::stop, {}, text.reused});
     return false;
   }
   text.chooser.push(id);
-  text.last = id;
-  const bool ends = ++text.given >= text.options.max_tokens;
+  text.tokens.push_back(id);
+  const bool ends =
+      static_cast<int64_t>(text.tokens.size()) - text.length >= text.options.max_tokens;
   Token token{id};
   if (text.options.top_logprobs > 0) token = with_logprobs(id, logits, text.options.top_logprobs);
-  steps.push_back(
-      {text.number, std::move(token), ends ? GenerationEnd::length : GenerationEnd::none});
+  const GenerationEnd end = ends ? GenerationEnd::length : GenerationEnd::none;
+  steps.push_back({text.number, std::move(token), end, {}, text.reused});
   return !ends;
 }
 
 void Batch::fail_waiting(const Diagnostic& problem, std::vector<BatchStep>& steps) {
   steps.push_back({waiting_.front().number, std::nullopt, GenerationEnd::none, problem});
   waiting_.pop_front();
+}
+
+std::pair<int64_t, int64_t> Batch::shared_with(std::span<const int64_t> prompt) const {
+  std::pair<int64_t, int64_t> best{0, 0};
+  const auto compare = [&](size_t sample, std::span<const int64_t> tokens) {
+    const auto [differs, _] = std::ranges::mismatch(tokens, prompt);
+    // A run takes one token at least.
+    const int64_t shared =
+        std::min<int64_t>(differs - tokens.begin(), static_cast<int64_t>(prompt.size()) - 1);
+    if (shared > best.second) best = {static_cast<int64_t>(sample), shared};
+  };
+  if (places_ == 1) return best;
+  for (size_t at = 0; at < running_.size(); ++at)
+    compare(at, std::span(running_[at].tokens).first(static_cast<size_t>(running_[at].fed)));
+  for (const auto& [sample, rest] : rests_) compare(sample, rest.tokens);
+  return best;
 }
 
 // Gives how many tokens it fed. The state of a prompt that is fed in part is set aside.
@@ -243,20 +265,26 @@ Result<int64_t> Batch::feed_prompt(int64_t most, std::vector<BatchStep>& steps) 
     waiting_.pop_front();
     return 0;
   }
-  const auto length = static_cast<int64_t>(text.prompt.size());
-  const int64_t count = std::min({most, text.options.prompt_chunk, length - text.fed});
-  const bool last = text.fed + count == length;
+  const auto shared = text.fed == 0 ? shared_with(text.tokens) : std::pair<int64_t, int64_t>{0, 0};
+  int64_t count = 0;
   model_.exchange_state(begun_);
   Result<Chosen> chosen = [&]() -> Result<Chosen> {
     if (text.fed == 0) model_.reset_state();  // memory that the prompt before left is used again
+    if (shared.second >= least_shared) {
+      const int64_t rows = shared.second;
+      GS_TRY(model_.shape_samples(1, rows, 1, rows + rows / 2, 0));
+      GS_TRY(model_.copy_sample(&begun_, shared.first, 0, rows));
+      text.fed = text.reused = rows;
+    }
+    count = std::min({most, text.options.prompt_chunk, text.length - text.fed});
     const std::span tokens =
-        std::span(text.prompt).subspan(static_cast<size_t>(text.fed), static_cast<size_t>(count));
-    return run(tokens, {{text.fed}}, last && needs_logits(text));
+        std::span(text.tokens).subspan(static_cast<size_t>(text.fed), static_cast<size_t>(count));
+    return run(tokens, {{text.fed}}, text.fed + count == text.length && needs_logits(text));
   }();
   model_.exchange_state(begun_);
   if (!chosen) return std::unexpected(chosen.error());
   text.fed += count;
-  if (!last) return count;
+  if (text.fed < text.length) return count;
   Text whole = std::move(text);
   waiting_.pop_front();
   if (take(whole, chosen->ids[0], chosen->logits, steps)) {
@@ -270,37 +298,73 @@ Result<int64_t> Batch::feed_prompt(int64_t most, std::vector<BatchStep>& steps) 
 Result<> Batch::shape_running() {
   if (places_ == 1) return {};
   const auto samples = static_cast<int64_t>(running_.size());
+  const int64_t used = rests_.empty()
+                           ? samples
+                           : std::max(samples, static_cast<int64_t>(rests_.rbegin()->first) + 1);
   int64_t rows = 0;
   for (const Text& each : running_) rows = std::max(rows, each.fed);
   if (rows + 1 > room_) room_ = std::max(least_room, rows + 1 + rows / 2);
   while (samples > room_places_)
     room_places_ = std::min(places_, std::max(least_places, 2 * room_places_));
-  return model_.shape_samples(samples, rows, room_places_, room_);
+  return model_.shape_samples(samples, rows, room_places_, room_, used);
+}
+
+std::optional<size_t> Batch::place_for_rest() const {
+  // A GPU would be waited for.
+  if (model_.runs_ahead()) return std::nullopt;
+  for (size_t at = running_.size(); at < static_cast<size_t>(room_places_); ++at)
+    if (!rests_.contains(at)) return at;
+  const auto oldest =
+      std::ranges::min_element(rests_, {}, [](const auto& each) { return each.second.number; });
+  return oldest == rests_.end() ? std::nullopt : std::optional(oldest->first);
+}
+
+Result<> Batch::clear_sample(size_t sample) {
+  const auto found = rests_.find(sample);
+  if (found == rests_.end()) return {};
+  Rest rest = std::move(found->second);
+  const std::optional<size_t> to = place_for_rest();
+  rests_.erase(found);
+  if (!to || *to == sample) return {};
+  const auto rows = static_cast<int64_t>(rest.tokens.size());
+  GS_TRY(
+      model_.copy_sample(nullptr, static_cast<int64_t>(sample), static_cast<int64_t>(*to), rows));
+  rests_.insert_or_assign(*to, std::move(rest));
+  return {};
 }
 
 Result<> Batch::join(Text text) {
-  running_.push_back(std::move(text));
-  const Text& joined = running_.back();
-  Result<> done;
   if (places_ == 1) {
+    running_.push_back(std::move(text));
     model_.exchange_state(begun_);
-  } else {
-    done = shape_running();
-    if (done)
-      done = model_.copy_sample(&begun_, 0, static_cast<int64_t>(running_.size()) - 1, joined.fed);
+    return {};
   }
+  const size_t sample = running_.size();
+  const int64_t rows = text.fed;
+  running_.push_back(std::move(text));
+  Result<> done = shape_running();
+  if (done) done = clear_sample(sample);
+  if (done) done = model_.copy_sample(&begun_, 0, static_cast<int64_t>(sample), rows);
   if (!done) running_.pop_back();
   return done;
 }
 
+// Where the device is lost, copies fail, and the next run says so.
 void Batch::leave(size_t at) {
   const size_t last = running_.size() - 1;
-  if (at != last) {
-    // Where the device is lost, the next run says so.
-    [[maybe_unused]] const auto moved = model_.copy_sample(
-        nullptr, static_cast<int64_t>(last), static_cast<int64_t>(at), running_[last].fed);
-    std::swap(running_[at], running_[last]);
+  if (places_ > 1) {
+    Text& text = running_[at];
+    text.tokens.resize(static_cast<size_t>(text.fed));
+    const auto copy = [&](size_t from, size_t to, int64_t rows) {
+      return model_.copy_sample(nullptr, static_cast<int64_t>(from), static_cast<int64_t>(to), rows)
+          .has_value();
+    };
+    const std::optional<size_t> place = at == last ? std::optional(last) : place_for_rest();
+    if (place && (*place == last || copy(at, *place, text.fed)))
+      rests_.insert_or_assign(*place, Rest{std::move(text.tokens), text.number});
+    if (at != last) copy(last, at, running_[last].fed);
   }
+  if (at != last) std::swap(running_[at], running_[last]);
   running_.pop_back();
 }
 
@@ -309,7 +373,7 @@ Result<> Batch::run_all(std::vector<BatchStep>& steps) {
   std::vector<int64_t> tokens, before;
   bool has_logits = false;
   for (const Text& each : running_) {
-    tokens.push_back(each.last);
+    tokens.push_back(each.tokens.back());
     before.push_back(each.fed);
     has_logits = has_logits || needs_logits(each);
   }

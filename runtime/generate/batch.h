@@ -24,6 +24,7 @@ struct BatchStep {
   // With the last token, or, for a stop token, without: the text is over.
   GenerationEnd end = GenerationEnd::none;
   std::optional<Diagnostic> error = std::nullopt;  // the text is over
+  int64_t reused = 0;  // tokens of its prompt that other texts have computed
 };
 
 class Batch {
@@ -62,14 +63,19 @@ class Batch {
  private:
   struct Text {
     int64_t number = 0;
-    std::vector<int64_t> prompt;
+    std::vector<int64_t> tokens;  // of the prompt, and those that were given
+    int64_t length = 0;           // of the prompt
     GenerateOptions options;
     std::set<int64_t> stops;
     Chooser chooser;
     std::vector<int32_t> mask;
-    int64_t fed = 0;    // tokens of which the state has a row
-    int64_t last = 0;   // token, which no run was fed with
-    int64_t given = 0;  // tokens
+    int64_t fed = 0;  // tokens of which the state has a row
+    int64_t reused = 0;
+  };
+  // What a text that is over left in a sample: rows of these tokens.
+  struct Rest {
+    std::vector<int64_t> tokens;
+    int64_t number = 0;  // of the text, by which the oldest one goes
   };
   struct Chosen {
     std::vector<int64_t> ids;   // of each sample, the likeliest token
@@ -86,6 +92,11 @@ class Batch {
   bool needs_logits(const Text& text) const;
   // Makes memory for one more row of each text.
   Result<> shape_running();
+  // The sample whose first rows are those of most tokens of a prompt, and their number.
+  std::pair<int64_t, int64_t> shared_with(std::span<const int64_t> prompt) const;
+  // Keeps the rests in samples that no text takes: the latest ones, if there is no place for all.
+  Result<> clear_sample(size_t sample);
+  std::optional<size_t> place_for_rest() const;
   Result<int64_t> feed_prompt(int64_t most, std::vector<BatchStep>& steps);
   Result<> join(Text text);
   Result<> run_all(std::vector<BatchStep>& steps);
@@ -104,6 +115,7 @@ class Batch {
   int64_t words_ = 0, places_ = 1, next_ = 0;
   int64_t room_ = 0, room_places_ = 0;  // of the state that runs go on from
   std::vector<Text> running_;           // by sample
+  std::map<size_t, Rest> rests_;        // by sample, after those that run
   std::deque<Text> waiting_;            // the first one may have been fed in part
   SetAside begun_;                      // the state of that one
 };

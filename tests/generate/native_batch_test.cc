@@ -227,6 +227,55 @@ TEST_P(NativeBatchTest, TheContextEndsTheLongestAlone) {
   EXPECT_EQ(said[other].text, wanted.text);
 }
 
+TEST_P(NativeBatchTest, PromptsShareWhatTheyBeginWith) {
+  const Ids begin{5, 7, 13, 2, 9, 40, 3, 11, 12, 1, 8};
+  const auto with = [&](Ids more) {
+    more.insert(more.begin(), begin.begin(), begin.end());
+    return more;
+  };
+  const std::vector<Ids> asked{with({1}), with({30, 2, 7}), with({}), with({4, 4}), {7, 7}};
+  std::vector<Ids> wanted;
+  for (const Ids& from : asked) wanted.push_back(alone(*model, from, {.max_tokens = 8}).text);
+  Ids turn = asked[1];
+  turn.insert(turn.end(), wanted[1].begin(), wanted[1].end());
+  turn.push_back(3);
+  const Ids turned = alone(*model, turn, {.max_tokens = 6}).text;
+  const Ids other = alone(*model, prompts[2], {.max_tokens = 30}).text;
+  auto batch = model->generate_batch({.places = 3, .prompt_chunk = 4}).value();
+  const bool shares = batch.places() > 1;
+  // On GPUs, rows of texts that ended are kept only where that takes no copy.
+  const std::string_view target = GetParam();
+  const bool keeps = target == "cpu" || target == "wasm" || !shares;
+  // Without a text next to it that runs on, and with one.
+  for (const bool beside : {false, true}) {
+    std::map<int64_t, Said> said;
+    std::map<int64_t, int64_t> reused;
+    if (beside) (void)batch.add(prompts[2], {.max_tokens = 30}).value();
+    const auto run = [&](const Ids& from, int64_t tokens) {
+      const int64_t text = batch.add(from, {.max_tokens = tokens}).value();
+      while (said[text].end == GenerationEnd::none)
+        for (const BatchToken& each : batch.step()) {
+          if (each.token) said[each.text].text.push_back(each.token->id);
+          said[each.text].end = each.end;
+          reused[each.text] = each.reused;
+        }
+      return text;
+    };
+    for (size_t at = 0; at < asked.size(); ++at) {
+      const int64_t text = run(asked[at], 8);
+      EXPECT_EQ(said[text].text, wanted[at]) << at << beside;
+      const bool knows = shares && (at > 0 || beside) && at < 4;
+      if (keeps) EXPECT_EQ(reused[text] >= 10, knows) << at << beside << ": " << reused[text];
+    }
+    (void)run(asked[1], 8);
+    const int64_t text = run(turn, 6);
+    EXPECT_EQ(said[text].text, turned);
+    if (keeps) EXPECT_EQ(reused[text], shares ? static_cast<int64_t>(turn.size()) - 2 : 0);
+    for (const auto& [number, each] : finish(batch, std::move(said)))
+      if (beside && each.text.size() == 30) EXPECT_EQ(each.text, other);
+  }
+}
+
 TEST_P(NativeBatchTest, WrongUse) {
   {
     auto batch = model->generate_batch().value();

@@ -6,7 +6,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..error import Error
@@ -142,7 +142,7 @@ class Engine:
                 problem = failed
             if end or problem:
                 self._batch.remove(token.text)
-                token = BatchToken(token.text, token.token, end, token.logprob, token.top, problem)
+                token = replace(token, end=end, error=problem)
         if token.is_last:
             del self._jobs[token.text]
         return token

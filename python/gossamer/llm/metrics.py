@@ -19,6 +19,7 @@ class Metrics:
         self.seconds = Histogram("gossamer_request_seconds", "Time of a request", ["path"], registry=own, buckets=SECONDS)
         self.first_token = Histogram("gossamer_time_to_first_token_seconds", "From a request's texts to their first token", registry=own, buckets=SECONDS)
         self.prompt_tokens = Counter("gossamer_prompt_tokens", "Tokens of prompts", registry=own)
+        self.cached_tokens = Counter("gossamer_cached_tokens", "Tokens of prompts that other texts had computed", registry=own)
         self.completion_tokens = Counter("gossamer_completion_tokens", "Tokens that were generated", registry=own)
         self.running = Gauge("gossamer_running_texts", "Texts that have begun", registry=own)
         self.waiting = Gauge("gossamer_waiting_texts", "Texts that wait for a place or for the rest of their prompt", registry=own)

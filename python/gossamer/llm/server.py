@@ -69,6 +69,7 @@ class Choice:
         self.job = job
         self.text = ""
         self.tokens = 0
+        self.reused = 0
         self.finish: str | None = None
         self.logprobs: list[dict[str, Any]] = []
         self._llm = llm
@@ -86,6 +87,7 @@ class Choice:
                 raise RequestError(str(token.error), None, "invalid_value")
             raise RequestError(str(token.error), None, "generation_failed", 500)
         text, stopped = "", False
+        self.reused = token.reused
         if token.token is not None:
             self.tokens += 1
             if self._has_logprobs:
@@ -366,6 +368,7 @@ class Server:
             for choice in choices:
                 engine.cancel(choice.job)
             self._metrics.prompt_tokens.inc(sum(len(prompt) for prompt in asked.prompts))
+            self._metrics.cached_tokens.inc(sum(choice.reused for choice in choices))
             self._metrics.completion_tokens.inc(sum(choice.tokens for choice in choices))
 
     async def _pieces(self, choice: Choice) -> AsyncIterator[str]:
@@ -382,9 +385,10 @@ class Server:
                 self._metrics.first_token.observe(time.perf_counter() - begin)
             yield choice.push(token)
 
-    def _usage(self, asked: Asked, choices: Sequence[Choice]) -> dict[str, int]:
+    def _usage(self, asked: Asked, choices: Sequence[Choice]) -> dict[str, Any]:
         prompt, completion = sum(len(each) for each in asked.prompts), sum(choice.tokens for choice in choices)
-        return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+        cached = sum(choice.reused for choice in choices if choice.index % asked.n == 0)
+        return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion, "prompt_tokens_details": {"cached_tokens": cached}}
 
     def _head(self, api: Api, kind: str) -> dict[str, Any]:
         return {"id": f"{api.prefix}-{secrets.token_hex(12)}", "object": kind, "created": int(time.time()), "model": self._llm.name}
