@@ -34,6 +34,13 @@ bool moves(const ops::Stage& stage) {
   return only;
 }
 
+// Whether a stage makes elements of their bits, as it does of scales among packed numbers: few are
+// read beside many of these.
+bool takes_bits(const ops::Stage& stage) {
+  const auto* bits = ir::as<ir::Bitcast>(stage.result);
+  return stage.kind == ops::StageKind::compute && bits && ir::is_int(bits->a->type.dtype);
+}
+
 // A buffer and what takes its place lie alike.
 void drop_halves_of_pairs(const std::vector<const schedule::Group*>& groups,
                           ir::BufferMap& shared) {
@@ -75,7 +82,7 @@ Result<> ModuleBuilder::share_words(std::span<const schedule::Launched> launched
       const ir::Buffer& output = member.stage.output;
       const bool fits =
           ir::byte_size(output->dtype) == 1 || states.contains(output.get()) ||
-          lays_out_anew(member.stage) ||
+          lays_out_anew(member.stage) || takes_bits(member.stage) ||
           (moves(member.stage) && std::ranges::all_of(ops::inputs_of(member.stage), is_shared));
       shared.erase(output.get());
       if (fits && !caps_.texture_memory) add(output);

@@ -225,6 +225,7 @@ class Fuser {
       const bool decoded = constant && is_decoded(producer, consumer, uses);
       if (constant && cost.loads > 0 && !constant_.contains(consumer.output.get()) && !decoded)
         return false;
+      if (constant && is_part_of_blocks(producer, consumer)) return false;
       if (uses.in_values > 0 && !into_terms) return false;
       if (uses.in_values > 0 && !decoded &&
           (repeats_work || !may_enter_terms(producer, consumer, uses, cost)))
@@ -252,6 +253,15 @@ class Fuser {
     double read = 0;
     for (const ir::Buffer& input : ops::inputs_of(producer)) read += bytes_of(*input);
     return read > 0 && read * least_ratio <= bytes_of(*producer.output);
+  }
+
+  // Bytes that blocks of packed numbers are divided into at load, in an order that products read
+  // fast. They stay in memory in place of the blocks, as rule 3 decodes what it finds there.
+  static bool is_part_of_blocks(const Stage& producer, const Stage& consumer) {
+    double read = 0;
+    for (const ir::Buffer& input : ops::inputs_of(producer)) read += bytes_of(*input);
+    return ir::byte_size(producer.output->dtype) == 1 && ir::is_float(consumer.output->dtype) &&
+           bytes_of(*producer.output) < read;
   }
 
   // Whether a term is the product of an element of this buffer, at axes alone, and another factor.

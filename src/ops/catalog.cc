@@ -61,6 +61,7 @@ const Catalog& builtin_catalog() {
       sequence_family,
       optimizer_family,
       stop_gradient_family,
+      block_format_family,
       sample_token_family,
       roi_family,
       fold_family,

@@ -62,6 +62,7 @@ std::vector<OpDef> causal_conv_family();
 std::vector<OpDef> sequence_family();
 std::vector<OpDef> optimizer_family();
 std::vector<OpDef> stop_gradient_family();
+std::vector<OpDef> block_format_family();
 std::vector<OpDef> sample_token_family();
 std::vector<OpDef> roi_family();
 std::vector<OpDef> fold_family();
