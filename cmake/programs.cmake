@@ -21,11 +21,17 @@ if(GS_WASM)
   list(FILTER sources EXCLUDE REGEX "/recorder_entry\\.cc$")
   gs_sources(web/compiler/tuner tuner_sources tests)
   gs_add_reactor(tuner SOURCES ${sources} ${tuner_sources} LIBRARIES gossamer_compiler gossamer_tune)
-  # The compiler of @gossamer/ort, without lazy tensors and gradients. Alone in its object file, the source that
-  # these replace is not linked.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/graph/lower_gradient.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # The compiler of @gossamer/ort, without lazy tensors, gradients and weights of GGUF files, and that of @gossamer/llm, which
+  # has the last. Alone in their object files, the sources that these replace are not linked.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/graph/lower_gradient.cc ${PROJECT_SOURCE_DIR}/src/ops/nn/block_formats.cc
+    PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   gs_sources(web/compiler/models model_sources tests)
   gs_add_reactor(models SOURCES ${sources} ${model_sources} LIBRARIES gossamer_compiler)
+  list(FILTER model_sources EXCLUDE REGEX "/no_blocks\\.cc$")
+  gs_add_reactor(language SOURCES ${sources} ${model_sources} LIBRARIES gossamer_compiler)
+  # What translates GGUF files, apart: pages fetch it for these alone.
+  gs_sources(web/compiler/gguf gguf_sources tests)
+  gs_add_reactor(gguf SOURCES ${gguf_sources} web/compiler/native/answer.cc LIBRARIES gossamer_gguf gs_rapidjson)
   return()
 endif()
 

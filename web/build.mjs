@@ -25,9 +25,9 @@ const needs = {
 const after = {tensor: ['compiler'], examples: ['compiler', 'llm'], llm: ['ort']};
 /** Files outside of web/ that end up in a workspace's dist. */
 const outside = {
-  compiler: ['../build-wasm/compiler.wasm', '../build-wasm/tuner.wasm', '../src/shipped'],
+  compiler: ['../build-wasm/compiler.wasm', '../build-wasm/tuner.wasm', '../build-wasm/gguf.wasm', '../src/shipped'],
   ort: ['../build-wasm/models.wasm'],
-  llm: ['../build-wasm/models.wasm'],
+  llm: ['../build-wasm/language.wasm', '../build-wasm/gguf.wasm'],
   examples: ['../examples/digits/model.onnx'],
 };
 

@@ -64,13 +64,20 @@ struct GOSSAMER_API Package {
   std::expected<void, Error> write(const std::string& folder) const;
 };
 
-// Errors: whatever the model's author or the options can cause, with the node and what to do; a
-// target that this library was built without.
-GOSSAMER_API std::expected<Package, Error> compile(std::span<const std::byte> onnx,
+// `model`: an ONNX model, or a language model in a GGUF file, by how its bytes begin. Errors:
+// whatever the model's author or the options can cause, with the node and what to do; a target that
+// this library was built without.
+GOSSAMER_API std::expected<Package, Error> compile(std::span<const std::byte> model,
                                                    const CompileOptions& options = {});
 // The same of a file; weights in other files are found beside it. Errors: also those of reading.
 GOSSAMER_API std::expected<Package, Error> compile_file(const std::string& path,
                                                         const CompileOptions& options = {});
+
+// What a GGUF file says of texts, as the files of a model folder in Hugging Face's form:
+// config.json, generation_config.json, tokenizer.json and tokenizer_config.json, by name. Errors:
+// it is no such file, or damaged; a tokenizer that is not known.
+GOSSAMER_API std::expected<std::map<std::string, std::string>, Error> texts_of_gguf(
+    const std::string& path);
 
 // Errors: as of load(folder); a package for a page: for wasm, or for webgpu or webgl with a side of
 // "wasm".

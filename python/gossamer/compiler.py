@@ -212,7 +212,8 @@ def compile(  # noqa: A001: the word of the field
 ) -> Package:
     """Compiles an ONNX model for a target.
 
-    model: a path (weights in other files are found beside it), the bytes of one, or an onnx.ModelProto.
+    model: a path (weights in other files are found beside it), the bytes of one, or an onnx.ModelProto. A language model in a GGUF
+    file, too: its path or its bytes.
     name: of the model; "" takes the file's. shapes: fixed shapes of inputs, -1 leaves an extent open; dims: values of
     named dimensions; lengths: of sequences, -1 leaves an optional input out; keep_inputs: inputs
     with a default (an initializer) that stay inputs, which run() may leave out, other defaults are compiled in; constants: values of inputs, which become constants
@@ -235,7 +236,7 @@ def compile(  # noqa: A001: the word of the field
     if not isinstance(model, (bytes, bytearray, memoryview, str, os.PathLike)):
         raise Error(
             f"a {type(model).__name__} is not a model",
-            hint="pass the path of an ONNX file, its bytes or an onnx.ModelProto; torch.onnx.export makes one of a torch.nn.Module",
+            hint="pass the path of an ONNX or GGUF file, its bytes or an onnx.ModelProto; torch.onnx.export makes one of a torch.nn.Module",
         )
 
     def options_with(known: Known) -> _core.CompileOptions:

@@ -36,6 +36,10 @@ Package compile_path(const std::string& path, const CompileOptions& options) {
       [path, options] { return compile_file(path, options); }));
 }
 
+std::map<std::string, std::string> texts_of_gguf_file(const std::string& path) {
+  return value_of(texts_of_gguf(path));
+}
+
 // A model on this machine. Feeds and outputs are tuples (element type, shape, bytes or strings).
 class Loaded {
  public:
@@ -229,6 +233,8 @@ NB_MODULE(_core, m) {
       });
   m.def("compile_bytes", &python::compile_bytes, "onnx"_a, "options"_a);
   m.def("compile_path", &python::compile_path, "path"_a, "options"_a);
+  m.def("texts_of_gguf", &python::texts_of_gguf_file, "path"_a,
+        "The files of a model folder that a GGUF file has in it, without the network.");
   m.def("opengl_limits", nb::overload_cast<>(&runtime::opengl_limits),
         "What kernels for this machine's OpenGL are compiled with (CompileOptions.limits).");
   python::define_generate(m);

@@ -139,7 +139,7 @@ def test_models_that_do_not_compile(tmp_path):
         (b"<!DOCTYPE html><html>", "an HTML page, .*check the address"),
         (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer, .*git lfs pull"),
         (b"PK\x03\x04model/data.pkl", "a PyTorch checkpoint, .*torch.onnx.export"),
-        (None, "a NoneType is not a model .*pass the path of an ONNX file"),
+        (None, "a NoneType is not a model .*pass the path of an ONNX or GGUF file"),
         (dense, "a function is not a model"),
     ]:
         with pytest.raises(gossamer.Error, match=message):

@@ -3,8 +3,11 @@
 
 #include "api/files.h"
 #include "compiler/compile.h"
+#include "gguf/reader.h"
+#include "gguf/texts.h"
 #include "runtime/api/element_type.h"
 #include "runtime/device_here.h"
+#include "runtime/mapped_file.h"
 #include "shipped/shipped.h"
 
 namespace gossamer {
@@ -79,18 +82,40 @@ std::expected<void, Error> Package::write(const std::string& folder) const {
   return told(write_to(*this, folder));
 }
 
-std::expected<Package, Error> compile(std::span<const std::byte> onnx,
+std::expected<Package, Error> compile(std::span<const std::byte> bytes,
                                       const CompileOptions& options) {
-  return told(compile_with(onnx, options, nullptr));
+  if (!gguf::is_gguf(bytes)) return told(compile_with(bytes, options, nullptr));
+  const auto compile_gguf = [&] -> Result<Package> {
+    const std::string location = "model.gguf";
+    GS_ASSIGN(const gguf::File file, gguf::parse(bytes, bytes.size()));
+    GS_ASSIGN(const std::string model, gguf::to_onnx(file, location));
+    onnx::ExternalFiles external(
+        [&](const std::string&) -> Result<std::span<const std::byte>> { return bytes; });
+    return compile_with(std::as_bytes(std::span(model)), options, &external);
+  };
+  return told(compile_gguf());
 }
 
 std::expected<Package, Error> compile_file(const std::string& path, const CompileOptions& options) {
-  const auto bytes = read_file(path);
+  const auto bytes = read_model_bytes(path);
   if (!bytes) return told(Result<Package>(std::unexpected(bytes.error())));
   const auto external = external_files(std::filesystem::path(path).parent_path());
   auto package = compile_with(*bytes, options, external.get());
   if (!package && package.error().where.empty()) package.error().where = path;
   return told(std::move(package));
+}
+
+std::expected<std::map<std::string, std::string>, Error> texts_of_gguf(const std::string& path) {
+  const auto read = [&] -> Result<std::map<std::string, std::string>> {
+    GS_ASSIGN(const runtime::MappedFile model, runtime::MappedFile::open(path));
+    GS_ASSIGN(const gguf::File file, gguf::parse(model.bytes(), model.bytes().size()));
+    GS_ASSIGN(auto texts, gguf::texts_of(file));
+    return std::map<std::string, std::string>(std::make_move_iterator(texts.begin()),
+                                              std::make_move_iterator(texts.end()));
+  };
+  auto texts = read();
+  if (!texts && texts.error().where.empty()) texts.error().where = path;
+  return told(std::move(texts));
 }
 
 // A run time maps files; what it has mapped stays when the folder goes.

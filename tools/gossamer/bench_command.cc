@@ -81,7 +81,7 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
     if (!is_package(found.folder))
       return std::unexpected(runtime::open_package(found.folder.string()).error());
   } else {
-    GS_ASSIGN(const Bytes model, read_file(options.model));
+    GS_ASSIGN(const Bytes model, read_model_bytes(options.model));
     const auto external = external_files(fs::path(options.model).parent_path());
     compiler::Options compile = options.compile;
     compile.target = options.target;

@@ -42,7 +42,8 @@ std::optional<int> serve_language_model(int argc, char** argv) {
   if (words.empty() || words[0] != "serve") return std::nullopt;
   const auto is_model = [](const std::string& word) {
     std::error_code error;
-    return std::filesystem::exists(std::filesystem::path(word) / "tokenizer.json", error);
+    return word.ends_with(".gguf") ||
+           std::filesystem::exists(std::filesystem::path(word) / "tokenizer.json", error);
   };
   if (std::ranges::none_of(words, is_model)) return std::nullopt;
   return hand_over("serve", "serve", {words.begin() + 1, words.end()});

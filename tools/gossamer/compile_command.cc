@@ -235,7 +235,7 @@ Result<> compile_all(CompileOptions& options) {
   if (!options.labels.empty()) {
     GS_ASSIGN(page.labels, read_text(options.labels));
   }
-  GS_ASSIGN(const Bytes model, read_file(options.model));
+  GS_ASSIGN(const Bytes model, read_model_bytes(options.model));
   const auto external = external_files(fs::path(options.model).parent_path());
   std::vector<Row> rows;
   options.compile.share_weights = options.targets.size() > 1;

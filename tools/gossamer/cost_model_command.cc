@@ -37,7 +37,7 @@ struct Known {
 };
 
 Result<> add_kernels(const CostModelOptions& options, const std::string& file, Known& known) {
-  GS_ASSIGN(const Bytes model, read_file(file));
+  GS_ASSIGN(const Bytes model, read_model_bytes(file));
   const auto external = external_files(fs::path(file).parent_path());
   compiler::Options compile;
   compile.target = options.target;

@@ -5,7 +5,7 @@
 namespace gossamer::command {
 
 Result<ModelFile> read_model_file(const std::filesystem::path& path, onnx::Known known) {
-  GS_ASSIGN(Bytes bytes, read_file(path));
+  GS_ASSIGN(Bytes bytes, read_model_bytes(path));
   return read_model(std::move(bytes), path, external_files(path.parent_path()), std::move(known));
 }
 

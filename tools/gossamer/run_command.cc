@@ -92,7 +92,7 @@ Result<std::unique_ptr<Runner>> load_package(const RunOptions& options, Items& i
 }
 
 Result<ModelFile> open_model(const RunOptions& options, Items& items) {
-  GS_ASSIGN(Bytes bytes, read_file(options.model));
+  GS_ASSIGN(Bytes bytes, read_model_bytes(options.model));
   const auto signature = signature_of(bytes);
   if (!signature) {
     Diagnostic error = signature.error();

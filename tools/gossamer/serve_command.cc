@@ -46,7 +46,7 @@ Result<std::unique_ptr<runtime::Model>> load(const Named& named, const ServeOpti
   load.threads = options.threads;
   if (fs::is_directory(named.path))
     return runtime::Model::load(named.path.string(), std::move(load));
-  GS_ASSIGN(const Bytes model, read_file(named.path));
+  GS_ASSIGN(const Bytes model, read_model_bytes(named.path));
   const auto external = external_files(named.path.parent_path());
   compiler::Options compile;
   compile.target = "cpu";

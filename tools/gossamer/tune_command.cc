@@ -139,7 +139,7 @@ std::string table_of(const tune::Outcome& outcome) {
 }
 
 Result<tune::Outcome> tune_model(const TuneOptions& options) {
-  GS_ASSIGN(const Bytes model, read_file(options.model));
+  GS_ASSIGN(const Bytes model, read_model_bytes(options.model));
   const auto external = external_files(fs::path(options.model).parent_path());
   tune::Options tune;
   tune.compile = options.compile;

@@ -1,4 +1,5 @@
-"""What the files of a model folder say: tokenizer, chat template, tokens that end a text, context, sampling, and where the network is."""
+"""What the files of a model folder, or a GGUF file, say: tokenizer, chat template, tokens that end a text, context, sampling, and where the
+network is."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import _core
 from ..error import Error
 
 SUFFIXES = {"q4f16": "_q4f16", "q4": "_q4", "q8": "_quantized", "int8": "_int8", "uint8": "_uint8", "fp16": "_fp16", "fp32": ""}
@@ -37,14 +39,27 @@ class Config:
     """Named by genai_config.json."""
 
 
-def _json(folder: Path, name: str) -> dict[str, Any]:
-    path = folder / name
-    if not path.exists():
-        return {}
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except ValueError as problem:
-        raise Error(f"is not JSON: {problem}", str(path)) from problem
+class Texts:
+    """Files of a folder, or those that a GGUF file has in it."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._files = _core.texts_of_gguf(str(place)) if place.is_file() else None
+
+    def text(self, name: str) -> str | None:
+        """None: there is no such file."""
+        if self._files is not None:
+            return self._files.get(name)
+        path = self.place / name
+        return path.read_text("utf-8") if path.exists() else None
+
+    def json(self, name: str) -> dict[str, Any]:
+        """Empty where there is no such file."""
+        text = self.text(name)
+        try:
+            return {} if text is None else json.loads(text)
+        except ValueError as problem:
+            raise Error(f"is not JSON: {problem}", str(self.place / name)) from problem
 
 
 def _numbers(values: Any) -> Iterator[int]:
@@ -59,22 +74,23 @@ def _token(value: Any) -> str | None:
 
 def read_config(folder: Path) -> Config:
     """Raises Error for files that are missing or wrong."""
-    if not folder.is_dir():
-        raise Error("is not a folder", str(folder), "pass the folder with tokenizer.json and ONNX files, or a compiled package")
-    if not (folder / "tokenizer.json").exists():
+    if not folder.exists():
+        raise Error("is not a folder, nor a file", str(folder), "pass the folder with tokenizer.json and ONNX files, a compiled package, or a GGUF file")
+    files = Texts(folder)
+    _json, tokenizer = files.json, files.text("tokenizer.json")
+    if tokenizer is None:
         raise Error("has no tokenizer.json", str(folder), "pass a folder of Hugging Face form, or a compiled package with the tokenizer's files next to it")
-    tokens, names = _json(folder, "tokenizer_config.json"), _json(folder, "special_tokens_map.json")
-    config, generation, genai = _json(folder, "config.json"), _json(folder, "generation_config.json"), _json(folder, "genai_config.json")
+    tokens, names = _json("tokenizer_config.json"), _json("special_tokens_map.json")
+    config, generation, genai = _json("config.json"), _json("generation_config.json"), _json("genai_config.json")
     inner, genai_model = config.get("text_config") or {}, genai.get("model") or {}
     special = {name: token for name in SPECIAL if (token := _token(tokens.get(name)) or _token(names.get(name))) is not None}
-    template_file = folder / "chat_template.jinja"
-    template = template_file.read_text("utf-8") if template_file.exists() else _json(folder, "chat_template.json").get("chat_template") or tokens.get("chat_template")
+    template = files.text("chat_template.jinja") or _json("chat_template.json").get("chat_template") or tokens.get("chat_template")
     ends: list[int | str] = [number for each in (generation, config, inner, genai_model) for number in _numbers(each.get("eos_token_id"))]
     lengths = [number for each in (config, inner, genai_model) for name in LENGTHS for number in _numbers(each.get(name))]
     sampling = {**(genai.get("search") or {}), **generation}
     greedy = sampling.get("do_sample") is False
     return Config(
-        tokenizer=(folder / "tokenizer.json").read_text("utf-8"),
+        tokenizer=tokenizer,
         template=template,
         special=special,
         ends=ends + ([special["eos_token"]] if "eos_token" in special else []),
@@ -89,7 +105,11 @@ def is_compiled(folder: Path) -> bool:
 
 
 def onnx_path(folder: Path, file: str | None, dtype: str | None, named: str | None) -> Path:
-    """Raises Error where the folder has no such file."""
+    """Raises Error where the folder has no such file. A GGUF file is its own network."""
+    if folder.is_file():
+        if file or dtype:
+            raise Error("a GGUF file has one network, whose weights are as they are", "file, dtype", "leave them out")
+        return folder
     if dtype is not None and dtype not in SUFFIXES:
         raise Error(f'"{dtype}" is not a kind of weights', "dtype", f"one of {', '.join(SUFFIXES)}")
     kinds: Sequence[str] = [dtype] if dtype else list(SUFFIXES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from ..error import Error
 from ..generate import Generation, GenerationCache
 from ..model import Model
 from ..model import load as load_package
-from .folder import Config, is_compiled, onnx_path, read_config
+from .folder import Config, Texts, is_compiled, onnx_path, read_config
 from .structure import ConstrainedGeneration, Structures
 from .template import ChatTemplate
 from .texts import AnswerText, Tokenizer, ToolCall
@@ -135,7 +136,7 @@ class LanguageModel:
     """What load() gives. One answer at a time."""
 
     def __init__(self, folder: Path, model: Model, config: Config, tokenizer: Tokenizer, template: ChatTemplate | None, context_length: int) -> None:
-        self.name = folder.resolve().name
+        self.name = folder.resolve().name.removesuffix(".gguf")
         self._folder = folder
         self._structures: Structures | None = None  # loaded when an answer of a form is asked for
         self.model = model
@@ -197,7 +198,12 @@ class LanguageModel:
         """Forms of answers. Raises Error where llguidance is not installed."""
         if self._structures is None:
             words = next(port.shape[-1] for port in self.model.outputs if port.name == "logits")
-            self._structures = Structures(self._folder / "tokenizer.json", words or 0, self._stop_tokens)
+            with tempfile.TemporaryDirectory() as place:
+                file = self._folder / "tokenizer.json"
+                if self._folder.is_file():
+                    file = Path(place, "tokenizer.json")
+                    file.write_text(Texts(self._folder).text("tokenizer.json") or "", "utf-8")
+                self._structures = Structures(file, words or 0, self._stop_tokens)
         return self._structures
 
     def generation_options(self, prompt_tokens: int, *, max_tokens: int | None = None, seed: int | None = None, top_logprobs: int = 0, **choices: Any) -> dict[str, Any]:
@@ -254,9 +260,9 @@ def load(
     threads: int = 0,
     **options: Any,
 ) -> LanguageModel:
-    """Loads a language model from a folder of Hugging Face form, which it compiles, or of a compiled package with the tokenizer's files.
+    """Loads a language model from a folder of Hugging Face form or a GGUF file, which it compiles, or a compiled package with the tokenizer's files.
 
-    The folder has tokenizer.json, tokenizer_config.json, config.json or genai_config.json, and ONNX files as Optimum, Transformers.js or
+    A GGUF file has all in it. A folder has tokenizer.json, tokenizer_config.json, config.json or genai_config.json, and ONNX files as Optimum, Transformers.js or
     onnxruntime-genai export them. target: as compile() has it. dtype: which weights, "q4f16", "q4", "q8", "int8", "uint8", "fp16" or
     "fp32"; None: the smallest. file: the ONNX file's path in the folder. context_length: the most tokens of a prompt and its answer, for
     which memory is reserved; None: what the model was made for. chat_template: in place of the folder's. threads, options: of compile().

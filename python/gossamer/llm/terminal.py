@@ -16,7 +16,7 @@ HELP = "/new begins anew, /again answers once more, /exit ends; Ctrl+C ends an a
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="gossamer chat", description="Talk to a language model.")
-    made.add_argument("model", help="a folder of Hugging Face form with ONNX files, or a compiled package with the tokenizer's files")
+    made.add_argument("model", help="a folder of Hugging Face form with ONNX files, a compiled package with the tokenizer's files, or a GGUF file")
     made.add_argument("--target", default="cpu", help="cpu, or this machine's GPU: webgpu, opencl, opengl (default: cpu)")
     made.add_argument("--prompt", "-p", help="the one message; without it, messages are read from the terminal, or one from standard input")
     made.add_argument("--system", help="the system message")

@@ -1,4 +1,4 @@
-// dist/compiler.js, and compiler.iife.js (global `gossamerCompiler`), with compiler.wasm and tuner.wasm next to them. The wasm comes from
+// dist/compiler.js, and compiler.iife.js (global `gossamerCompiler`), with compiler.wasm, tuner.wasm and gguf.wasm next to them. The wasm comes from
 // `make wasm`.
 import {copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {dirname, join, resolve} from 'node:path';
@@ -10,7 +10,7 @@ import {compilerWasm, optimized} from './optimize.mjs';
 const folder = resolve(import.meta.dirname, '..');
 const dist = join(folder, 'dist');
 // Side by side, and beside the bundles below.
-const modules = [['compiler.wasm', compilerWasm], ['tuner.wasm', join(dirname(compilerWasm), 'tuner.wasm')]].map(([name, linked]) => ({
+const modules = [['compiler.wasm', compilerWasm], ...['tuner.wasm', 'gguf.wasm'].map((name) => [name, join(dirname(compilerWasm), name)])].map(([name, linked]) => ({
   name,
   linked,
   module: existsSync(linked) ? optimized(linked) : undefined,

@@ -12,6 +12,7 @@ import {CompileError, type CompiledKernel, entriesOf, type NativeOptions, type P
 import type {Call} from './compile_in.ts';
 import {checkOptions, type ExternalData, type Model, modelBytes, namedFiles} from './given.ts';
 import {inWorker} from './in_worker.ts';
+import {isGguf} from './is_gguf.ts';
 import {MadeFiles} from './made_files.ts';
 import {getModule, type WasmSource} from './module.ts';
 import {type Operator, withOperators} from './operator.ts';
@@ -114,13 +115,15 @@ export interface CompileOptions {
   readonly signal?: AbortSignal | undefined;
   /** compiler.wasm, or where it is; with `tunable` or `records` tuner.wasm. Default: beside this script. */
   readonly wasm?: WasmSource | undefined;
+  /** gguf.wasm, or where it is: fetched for models in GGUF files. Default: beside this script. */
+  readonly ggufWasm?: WasmSource | undefined;
 }
 
 const bytesOf = (data: ArrayBufferView): Uint8Array => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 
 /** What compile() uses itself, or writes otherwise for the compiler. */
 const OWN: ReadonlySet<string> = new Set<keyof CompileOptions>([
-  'shapes', 'constants', 'pieces', 'externalData', 'operators', 'verifiable', 'tunable', 'records', 'deviceClass', 'onKernel', 'onProgress', 'signal', 'wasm',
+  'shapes', 'constants', 'pieces', 'externalData', 'operators', 'verifiable', 'tunable', 'records', 'deviceClass', 'onKernel', 'onProgress', 'signal', 'wasm', 'ggufWasm',
 ]);
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
@@ -186,7 +189,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
 }
 
 /**
- * Compiles a model; byte for byte what `gossamer compile` writes with the same options. In a worker
+ * Compiles a model, of ONNX or a language model in a GGUF file (of a Blob the compiler reads what it needs); byte for byte what `gossamer compile` writes with the same options. In a worker
  * where there are workers, else (Node) on the calling thread, with memory of its own that goes when it is done.
  * Rejects with a CompileError for what is not a model or cannot be compiled, or with the signal's reason.
  */
@@ -246,7 +249,17 @@ const openPlace = async (wasm: WasmSource | undefined, name = 'compiler.wasm'): 
   return HAS_WORKERS ? inWorker(module).catch(() => besideCaller(module)) : besideCaller(module);
 };
 
+/** A language model in a GGUF file as one of ONNX, whose weights are ranges of the file. */
+async function translated(file: Model, options: CompileOptions): Promise<Call> {
+  const {translate} = await import('./gguf.ts');
+  const location = 'model.gguf';
+  const bytes = file instanceof Blob ? file : await modelBytes(file);
+  const model = (await translate(bytes, location, {wasm: options.ggufWasm})).get('model.onnx') as Uint8Array;
+  return {model, options: nativeOptions(options), external: [[location, bytes]]};
+}
+
 async function callOf(onnx: Model, options: CompileOptions): Promise<Call> {
+  if (typeof NO_TUNER === 'undefined' && await isGguf(onnx)) return translated(onnx, options);
   const given = await modelBytes(onnx);
   const model = options.operators?.length ? withOperators(given, options.operators) : given;
   return {model, options: nativeOptions(options), external: namedFiles(options.externalData ?? [])};

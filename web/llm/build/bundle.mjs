@@ -1,4 +1,4 @@
-// dist/llm.js with llm_worker.js and compiler.wasm next to it, chunks of the run time and of the compiler's caller, which load() fetches, and declarations.
+// dist/llm.js with llm_worker.js, compiler.wasm and gguf.wasm next to it, chunks of the run time and of the compiler's caller, which load() fetches, and declarations.
 import {createHash} from 'node:crypto';
 import {copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {dirname, join, resolve} from 'node:path';
@@ -12,12 +12,17 @@ const LIMIT = 60 * 1024;
 
 rmSync(dist, {recursive: true, force: true});
 mkdirSync(dist, {recursive: true});
-const linked = join(dirname(compilerWasm), 'models.wasm');
+const linked = join(dirname(compilerWasm), 'language.wasm');
 const wasm = join(dist, 'compiler.wasm');
 if (existsSync(linked)) copyFileSync(await optimized(linked), wasm);
-else console.log(`models.wasm is not built yet (make wasm): looked at ${linked}`);
+else console.log(`language.wasm is not built yet (make wasm): looked at ${linked}`);
+const gguf = join(dirname(compilerWasm), 'gguf.wasm');
+if (existsSync(gguf)) copyFileSync(await optimized(gguf), join(dist, 'gguf.wasm'));
+else console.log(`gguf.wasm is not built yet (make wasm): looked at ${gguf}`);
 // What another compiler made is compiled again (src/kept_model.ts).
-const compiler = existsSync(wasm) ? createHash('sha256').update(readFileSync(wasm)).digest('hex').slice(0, 16) : '';
+const digest = createHash('sha256');
+for (const file of [wasm, join(dist, 'gguf.wasm')].filter((each) => existsSync(each))) digest.update(readFileSync(file));
+const compiler = existsSync(wasm) ? digest.digest('hex').slice(0, 16) : '';
 const {version} = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 const {metafile} = await bundle({
   entryPoints: {llm: join(folder, 'src/index.ts'), llm_worker: join(folder, 'src/worker.ts')},

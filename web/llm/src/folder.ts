@@ -1,12 +1,17 @@
 /** The files of a model: in a folder of the disk, behind a URL, or in memory. */
+import type * as Files from 'node:fs';
 import type * as FileSystem from 'node:fs/promises';
 import type {Requests} from '../../runtime/src/source.ts';
 import {builtin} from '../../ort/src/builtin.ts';
 
 export type Bytes = Uint8Array | Blob;
 
-/** Files by their paths, as pages get them from a folder that the user chose (`<input type="file" webkitdirectory>`), too. */
+/** Node.js reads no larger files at once. */
+const MOST_READ = 2 ** 31 - 1;
+
+/** A GGUF file, or files by their paths, as pages get them from a folder that the user chose (`<input type="file" webkitdirectory>`), too. */
 export type GivenFiles =
+  | File
   | ReadonlyMap<string, Bytes>
   | Readonly<Record<string, Bytes>>
   | readonly (File | {readonly name: string; readonly bytes: Bytes})[];
@@ -26,7 +31,10 @@ export interface Folder {
 
 export const bytesOf = async (file: Bytes): Promise<Uint8Array> => (file instanceof Uint8Array ? file : new Uint8Array(await file.arrayBuffer()));
 
+const isFile = (given: unknown): given is File => typeof File !== 'undefined' && given instanceof File;
+
 function entriesOf(given: GivenFiles): (readonly [string, Bytes])[] {
+  if (isFile(given)) return [[given.name, given]];
   if (given instanceof Map) return [...(given as ReadonlyMap<string, Bytes>)];
   if (!Array.isArray(given)) return Object.entries(given as Readonly<Record<string, Bytes>>);
   return (given as readonly (File | {readonly name: string; readonly bytes: Bytes})[]).map((each) =>
@@ -39,7 +47,7 @@ function inMemory(given: GivenFiles): Folder {
   const top = /^[^/]*\//.exec(entries[0]?.[0] ?? '')?.[0] ?? '';
   const shared = entries.every(([name]) => name.startsWith(top)) ? top : '';
   const files = new Map(entries.map(([name, bytes]) => [name.slice(shared.length), bytes]));
-  const stampOf = (file: Bytes | undefined): string | undefined => (typeof File !== 'undefined' && file instanceof File ? `${file.lastModified} ${file.size}` : undefined);
+  const stampOf = (file: Bytes | undefined): string | undefined => (isFile(file) ? `${file.lastModified} ${file.size}` : undefined);
   return {
     where: 'the given files',
     names: [...files.keys()],
@@ -49,10 +57,11 @@ function inMemory(given: GivenFiles): Folder {
   };
 }
 
-async function onDisk(path: string, fs: typeof FileSystem): Promise<Folder> {
+/** `only`: the file that is asked for. */
+async function onDisk(path: string, fs: typeof FileSystem, only?: string): Promise<Folder> {
   const base = path.startsWith('file:') ? new URL(path.replace(/\/?$/, '/')) : path.replace(/\/?$/, '/');
   const place = (name: string): string | URL => (base instanceof URL ? new URL(encodeURI(name), base) : base + name);
-  const names = await fs.readdir(base, {recursive: true}).catch((problem: unknown) => {
+  const names = only !== undefined ? [only] : await fs.readdir(base, {recursive: true}).catch((problem: unknown) => {
     throw new Error(`load(): the folder ${path} cannot be read: ${(problem as Error).message}`, {cause: problem});
   });
   return {
@@ -61,6 +70,8 @@ async function onDisk(path: string, fs: typeof FileSystem): Promise<Folder> {
     address: base instanceof URL ? base.href : (builtin<{pathToFileURL: (path: string) => URL}>('node:url')?.pathToFileURL(base).href ?? base).replace(/\/?$/, '/'),
     read: async (name) => {
       try {
+        const {size} = await fs.stat(place(name));
+        if (size > MOST_READ) return await builtin<typeof Files>('node:fs')?.openAsBlob(place(name));
         return new Uint8Array(await fs.readFile(place(name)));
       } catch (problem) {
         if (['ENOENT', 'ENOTDIR'].includes((problem as {code?: string}).code ?? '')) return undefined;
@@ -119,9 +130,24 @@ function onServer(address: string, {fetch: get = (url, init) => fetch(url, init)
   };
 }
 
+/** The name of the GGUF file that `from` is, or that is alone in it: a folder may have several beside its own files. */
+export function ggufName(from: string | URL | GivenFiles): string | undefined {
+  const names = typeof from === 'string' || from instanceof URL ? [String(from).replace(/[?#].*$/, '')] : entriesOf(from).map(([name]) => name);
+  const [name] = names;
+  return names.length === 1 && name?.toLowerCase().endsWith('.gguf') ? decodeURIComponent(name.split(/[/\\]/).at(-1) ?? name) : undefined;
+}
+
+/** The folder that a path or address is in. */
+function around(from: string | URL): string {
+  const [path = '', query] = String(from).split('?');
+  return (path.replace(/[^/\\]*$/, '') || '.') + (query === undefined ? '' : `?${query}`);
+}
+
 /** Throws for a folder that cannot be read. */
 export async function openFolder(from: string | URL | GivenFiles, requests: Requests, signal: AbortSignal | undefined): Promise<Folder> {
   if (typeof from !== 'string' && !(from instanceof URL)) return inMemory(from);
-  const fs = /^(https?|blob|data):/.test(String(from)) ? undefined : builtin<typeof FileSystem>('node:fs/promises');
-  return fs ? onDisk(String(from), fs) : onServer(String(from), requests, signal);
+  const only = ggufName(from);
+  const place = only === undefined ? String(from) : around(from);
+  const fs = /^(https?|blob|data):/.test(place) ? undefined : builtin<typeof FileSystem>('node:fs/promises');
+  return fs ? onDisk(place, fs, only) : onServer(place, requests, signal);
 }

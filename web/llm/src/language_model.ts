@@ -39,6 +39,8 @@ export interface LoadOptions extends Requests {
   readonly cache?: boolean | string | undefined;
   /** Where compiler.wasm is. Default: next to this script. */
   readonly compilerWasm?: string | URL | undefined;
+  /** Where gguf.wasm is, which is fetched for GGUF files; by default next to the script. */
+  readonly ggufWasm?: string | URL | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -6,7 +6,7 @@ import {ChatAnswers} from './chat.ts';
 import {TextAnswers} from './completions.ts';
 import {type Config, readConfig} from './config.ts';
 import {Engine, type Texts} from './engine.ts';
-import {bytesOf, type Folder, type GivenFiles, openFolder} from './folder.ts';
+import {bytesOf, type Folder, ggufName, type GivenFiles, openFolder} from './folder.ts';
 import {KeptModel} from './kept_model.ts';
 import type {ChatCompletions, Completions, LanguageModel, LoadOptions} from './language_model.ts';
 import {isCompiled, type Network, readNetwork} from './model_files.ts';
@@ -142,15 +142,18 @@ function checkContext(most: number | undefined, {contextLength}: LoadOptions): n
   return length;
 }
 
-const nameOf = (from: string | URL | GivenFiles): string =>
-  typeof from === 'string' || from instanceof URL ? (String(from).replace(/[?#].*$/, '').split('/').filter(Boolean).at(-1) ?? 'model') : 'model';
+const nameOf = (from: string | URL | GivenFiles): string => titleOf(from).replace(/\.gguf$/i, '');
+const titleOf = (from: string | URL | GivenFiles): string =>
+  typeof from === 'string' || from instanceof URL ? (String(from).replace(/[?#].*$/, '').split('/').filter(Boolean).at(-1) ?? 'model') : (ggufName(from) ?? 'model');
 
 /** As load(). */
 export async function loadHere(from: string | URL | GivenFiles, options: LoadOptions): Promise<LocalModel> {
   const {signal, onProgress} = options;
   signal?.throwIfAborted();
   onProgress?.({stage: 'files', done: 0, total: 1});
-  const folder = await openFolder(from, options, signal);
+  const opened = await openFolder(from, options, signal);
+  const file = ggufName(from);
+  const folder = file === undefined ? opened : await (await import('./gguf_folder.ts')).ggufFolder(opened, file, options);
   const config = await readConfig(folder);
   const contextLength = checkContext(config.contextLength, options);
   const tokenizer = new Tokenizer(config.tokenizer, config.tokenizerConfig);

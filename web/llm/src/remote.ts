@@ -79,11 +79,11 @@ export class ModelWorker {
     this.#waiting.clear();
   }
 
-  async load(from: string | URL | GivenFiles, {onProgress, signal, fetch: _fetch, worker: _worker, compilerWasm, ...options}: LoadOptions): Promise<LanguageModel> {
+  async load(from: string | URL | GivenFiles, {onProgress, signal, fetch: _fetch, worker: _worker, compilerWasm, ggufWasm, ...options}: LoadOptions): Promise<LanguageModel> {
     const absolute = (address: string | URL): string => new URL(address, location.href).href;
     const place = typeof from === 'string' || from instanceof URL ? absolute(from) : from;
     try {
-      const work = {kind: 'load', from: place, options: {...options, ...(compilerWasm !== undefined && {compilerWasm: absolute(compilerWasm)})}} as const;
+      const work = {kind: 'load', from: place, options: {...options, ...(compilerWasm !== undefined && {compilerWasm: absolute(compilerWasm)}), ...(ggufWasm !== undefined && {ggufWasm: absolute(ggufWasm)})}} as const;
       return new RemoteModel(this, await this.ask(work, {onProgress, signal}));
     } catch (problem) {
       this.end(problem as Error);

@@ -1,0 +1,82 @@
+#include "gguf/node_writer.h"
+
+#include "ops/block_formats.h"
+
+namespace gossamer::gguf {
+
+using onnx::Message;
+
+std::string NodeWriter::input(std::string name, const std::vector<std::string>& dims, int type) {
+  graph_.add(11, onnx::value(name, dims, type));
+  return name;
+}
+
+std::string NodeWriter::node(std::string_view op, const std::vector<std::string>& inputs,
+                             const Attributes& attributes, std::string name,
+                             const std::vector<std::string>& others) {
+  std::string_view domain;
+  if (const size_t at = op.find("::"); at != std::string_view::npos) {
+    domain = op.substr(0, at);
+    op.remove_prefix(at + 2);
+  }
+  if (name.empty()) name = cat(op, ".", ++made_);
+  std::vector<std::string> outputs = {name};
+  outputs.insert(outputs.end(), others.begin(), others.end());
+  graph_.add(1, onnx::node(op, inputs, outputs, attributes, name, domain));
+  return name;
+}
+
+std::string NodeWriter::integers(const std::vector<int64_t>& values) {
+  return node("Constant", {}, {onnx::attribute("value_ints", values)});
+}
+
+std::string NodeWriter::integer(int64_t value) {
+  return node("Constant", {}, {onnx::attribute("value_int", value)});
+}
+
+std::string NodeWriter::reals(const std::vector<float>& values) {
+  return node("Constant", {}, {onnx::attribute("value_floats", values)});
+}
+
+std::string NodeWriter::real(double value) {
+  return node("Constant", {}, {onnx::attribute("value_float", static_cast<float>(value))});
+}
+
+std::string NodeWriter::tensor(const Tensor& tensor) {
+  constexpr int onnx_f32 = 1, onnx_u8 = 2, onnx_f16 = 10, onnx_bf16 = 16;
+  std::string name(tensor.name);
+  if (!tensors_.insert(tensor.name).second) return name;
+  std::vector<int64_t> dims = tensor.shape;
+  int type = tensor.type == 0 ? onnx_f32 : tensor.type == 1 ? onnx_f16 : onnx_bf16;
+  if (const ops::BlockFormat* format = ops::block_format(int64_t{tensor.type})) {
+    type = onnx_u8;
+    dims.back() /= format->numbers;
+    dims.push_back(format->bytes);
+  }
+  Message message;
+  for (const int64_t dim : dims) message.integer(1, dim);
+  message.integer(2, type).text(8, name);
+  const auto entry = [&](std::string_view key, std::string_view value) {
+    message.add(13, Message().text(1, key).text(2, value));
+  };
+  entry("location", location_);
+  entry("offset", cat(tensor.offset));
+  entry("length", cat(tensor.length));
+  graph_.add(5, message.integer(14, 1));
+  return name;
+}
+
+std::string NodeWriter::model() const {
+  constexpr int version = 23;
+  Message graph = graph_;
+  graph.text(2, "main_graph");
+  return Message()
+      .integer(1, 10)
+      .add(8, onnx::opset(version))
+      .add(8, onnx::opset(1, "com.microsoft"))
+      .add(8, onnx::opset(1, "ai.gossamer"))
+      .add(7, graph)
+      .bytes;
+}
+
+}  // namespace gossamer::gguf

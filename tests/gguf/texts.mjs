@@ -1,0 +1,64 @@
+// @gossamer/llm and the compiler of pages on GGUF files, in Node.js: tokens, prompts and answers as Python has them, packages as the command line
+// writes them.
+import {execFileSync} from 'node:child_process';
+import {existsSync, readdirSync, readFileSync, rmSync} from 'node:fs';
+import path from 'node:path';
+import {pathToFileURL} from 'node:url';
+import {bundle} from '../../web/runtime/build/bundle.mjs';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const said = (value) => JSON.stringify(value)?.slice(0, 300);
+
+/** Modules of sources, for Node.js. */
+async function bundled(build, contents) {
+  const outfile = path.join(build, `gguf_modules.${process.pid}.mjs`);
+  await bundle({stdin: {contents, resolveDir: path.join(root, 'web')}, format: 'esm', platform: 'node', minify: false, outfile});
+  try {
+    return await import(pathToFileURL(outfile).href);
+  } finally {
+    rmSync(outfile);
+  }
+}
+
+/** `names`: of the files in `folder`, with what make.py wrote of them. */
+export async function testTexts({tally, folder, build, work, gossamer, names}) {
+  const wasm = (name) => path.resolve(path.dirname(process.env.GOSSAMER_COMPILER_WASM ?? path.join(root, 'build-wasm/compiler.wasm')), name);
+  if (!['compiler.wasm', 'gguf.wasm'].every((name) => existsSync(wasm(name)))) {
+    tally.skip('texts, and packages of pages', 'compiler.wasm is not built (make wasm)');
+    return;
+  }
+  const {load, compile} = await bundled(build, "export {load} from './llm/src/index.ts'; export {compile} from './compiler/src/index.ts';");
+  const [compilerWasm, ggufWasm] = ['compiler.wasm', 'gguf.wasm'].map((name) => pathToFileURL(wasm(name)).href);
+  for (const name of names) {
+    const file = path.join(folder, `${name}.gguf`);
+    const expected = JSON.parse(readFileSync(path.join(folder, `${name}.json`), 'utf8'));
+    const llm = await load(file, {target: 'wasm', cache: false, compilerWasm, ggufWasm, contextLength: 128});
+    const wrong = [];
+    for (const [text, ids] of expected.rows) {
+      const has = await llm.encode(text);
+      if (String(has) !== String(ids)) wrong.push(`${said(text)} is\n${said(has)}, not\n${said(ids)}`);
+    }
+    tally.record(`${name}: tokens of ${expected.rows.length} texts`, wrong.length > 0 ? [`${wrong.length} differ`, ...wrong.slice(0, 2)] : undefined);
+    const messages = [{role: 'user', content: 'the cat sat'}];
+    const prompt = await llm.promptOf({messages});
+    tally.record(`${name}: the prompt of a conversation`, prompt === expected.prompt ? undefined : `it is ${said(prompt)}`);
+    const answer = await llm.chat.completions.create({messages, max_tokens: 10, temperature: 0});
+    const {content} = answer.choices[0].message;
+    // Of bytes that are no characters Python makes others.
+    const wanted = await llm.decode(expected.answer_ids);
+    tally.record(`${name}: its answer`, content === wanted && llm.name === name ? undefined : `${llm.name} says ${said(content)}, not ${said(wanted)}`);
+    llm.dispose();
+  }
+  // Bytes, and a Blob of which parts are read.
+  const [name] = names;
+  const bytes = readFileSync(path.join(folder, `${name}.gguf`));
+  const native = path.join(work, 'native');
+  execFileSync(gossamer, ['compile', path.join(folder, `${name}.gguf`), '--target', 'wasm', '--emit', 'package', '-o', native], {stdio: 'pipe'});
+  for (const [form, model] of [['bytes', bytes], ['a Blob', new Blob([bytes])]]) {
+    const files = await compile(model, {target: 'wasm', wasm: compilerWasm, ggufWasm, pieces: true});
+    const differ = readdirSync(native).filter((each) => !files.has(each) || !Buffer.from(files.get(each)).equals(readFileSync(path.join(native, each))));
+    tally.record(`the compiler of pages, ${form}: the package of the command line`, differ.length > 0 ? `${differ.join(', ')} of ${[...files.keys()].join(', ')}` : undefined);
+  }
+  const problem = await compile(bytes.subarray(0, bytes.length - 5000), {target: 'wasm', wasm: compilerWasm, ggufWasm}).then(() => 'none', String);
+  tally.record('the compiler of pages, a file that is cut', /ends at byte \d+, the file has \d+.*downloaded completely/.test(problem) ? undefined : problem);
+}
