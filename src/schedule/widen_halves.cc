@@ -34,6 +34,13 @@ int64_t reuse_of(const Stage& stage, const ir::Load& load) {
   return points;
 }
 
+// Whether a stage makes elements of their bits, as it does of scales among packed numbers: there
+// are as many in a file of weights as these take memory.
+bool takes_bits(const Stage& stage) {
+  const auto* bits = ir::as<ir::Bitcast>(stage.result);
+  return stage.kind == ops::StageKind::compute && bits && ir::is_int(bits->a->type.dtype);
+}
+
 bool sums_products(const Stage& stage) {
   return stage.kind == ops::StageKind::reduce && !stage.in_order && stage.combiner.is_sum();
 }
@@ -81,7 +88,8 @@ class StoredAsFloats {
   void run(bool all) {
     for (size_t i = 0; all && i < program_.size(); ++i) {
       const Buffer output = program_[i].stage() ? program_[i].output() : Buffer();
-      if (output && output->dtype == DType::f16) widen_if(output);
+      if (output && output->dtype == DType::f16 && !takes_bits(*program_[i].stage()))
+        widen_if(output);
     }
     for (const ops::Entry& entry : program_) {
       const Stage* stage = entry.stage();
