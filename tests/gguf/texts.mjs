@@ -2,6 +2,7 @@
 // writes them.
 import {execFileSync} from 'node:child_process';
 import {existsSync, readdirSync, readFileSync, rmSync} from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {bundle} from '../../web/runtime/build/bundle.mjs';
@@ -17,6 +18,37 @@ async function bundled(build, contents) {
     return await import(pathToFileURL(outfile).href);
   } finally {
     rmSync(outfile);
+  }
+}
+
+/** From a server: the beginning is read first, and all of it where no compiled model is kept. Servers may know no ranges. */
+async function testServer({tally, folder, work, load, ...options}) {
+  const asked = [];
+  const server = http.createServer(({url, method, headers: {range}}, response) => {
+    const name = url.split('/').at(-1).split('?')[0];
+    if (!existsSync(path.join(folder, name))) return response.writeHead(404).end();
+    const bytes = readFileSync(path.join(folder, name));
+    const end = url.includes('ranges') && range ? Math.min(bytes.length, Number(range.split('-')[1]) + 1) : undefined;
+    asked.push(`${method}${end === undefined ? '' : ' beginning'}`);
+    const about = {etag: '"1"', 'content-length': end ?? bytes.length, ...(end !== undefined && {'content-range': `bytes 0-${end - 1}/${bytes.length}`})};
+    return response.writeHead(end === undefined ? 200 : 206, about).end(method === 'HEAD' ? undefined : bytes.subarray(0, end));
+  });
+  await new Promise((resolve) => server.listen(0, resolve));
+  const open = async (address) => {
+    asked.length = 0;
+    const llm = await load(`http://localhost:${server.address().port}/${address}`, {target: 'wasm', contextLength: 64, cache: path.join(work, 'kept'), ...options});
+    llm.dispose();
+    return asked.filter((each) => each !== 'HEAD').join(', ');
+  };
+  const expect = (name, wanted, has) => tally.record(name, has === wanted ? undefined : `asked: ${has}`);
+  try {
+    expect('a server, for the first time', 'GET beginning, GET', await open('ranges/qwen2.gguf?key=1'));
+    expect('and again', 'GET beginning', await open('ranges/qwen2.gguf?key=1'));
+    expect('a server without ranges', 'GET', await open('whole/qwen2.gguf'));
+    const problem = await open('ranges/none.gguf').then(() => 'none', String);
+    tally.record('a file that is not there', problem.includes('has no file none.gguf') ? undefined : problem);
+  } finally {
+    server.close();
   }
 }
 
@@ -49,6 +81,7 @@ export async function testTexts({tally, folder, build, work, gossamer, names}) {
     tally.record(`${name}: its answer`, content === wanted && llm.name === name ? undefined : `${llm.name} says ${said(content)}, not ${said(wanted)}`);
     llm.dispose();
   }
+  await testServer({tally, folder, work, load, compilerWasm, ggufWasm});
   // Bytes, and a Blob of which parts are read.
   const [name] = names;
   const bytes = readFileSync(path.join(folder, `${name}.gguf`));

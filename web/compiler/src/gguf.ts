@@ -8,27 +8,35 @@ interface GgufExports extends Exports {
   gs_gguf(bytes: number, bytesSize: number, size: number, location: number, locationSize: number, texts: number): number;
 }
 
+/** A file of which only the beginning is at hand. */
+export interface Beginning {
+  readonly size: number;
+  /** So many bytes, at most all. */
+  readonly read: (length: number) => Promise<Uint8Array>;
+}
+
 /** So many bytes have the header of most files: metadata with the tokenizer, and where each tensor is. */
-const FIRST_BYTES = 16 * 2 ** 20;
+export const FIRST_BYTES = 16 * 2 ** 20;
 const MOST_BYTES = 512 * 2 ** 20;
 
-const lengthOf = (file: Uint8Array | Blob): number => (file instanceof Uint8Array ? file.length : file.size);
-const beginning = async (file: Uint8Array | Blob, length: number): Promise<Uint8Array> =>
-  file instanceof Uint8Array ? file.subarray(0, length) : new Uint8Array(await file.slice(0, length).arrayBuffer());
+function beginningOf(file: Uint8Array | Blob | Beginning): Beginning {
+  if (file instanceof Uint8Array) return {size: file.length, read: (length) => Promise.resolve(file.subarray(0, length))};
+  return file instanceof Blob ? {size: file.size, read: async (length) => new Uint8Array(await file.slice(0, length).arrayBuffer())} : file;
+}
 
 /**
  * Files by their names: 'model.onnx', an ONNX model whose weights are ranges of the file `location`, and with `texts` what a folder of
  * Hugging Face's form has besides. `wasm`: gguf.wasm, or where it is; by default beside this script. Throws a CompileError.
  */
 export async function translate(
-  file: Uint8Array | Blob, location: string, {texts = false, wasm}: {readonly texts?: boolean; readonly wasm?: WasmSource | undefined} = {},
+  file: Uint8Array | Blob | Beginning, location: string, {texts = false, wasm}: {readonly texts?: boolean; readonly wasm?: WasmSource | undefined} = {},
 ): Promise<Map<string, Uint8Array<ArrayBuffer>>> {
   const module = await getModule(wasm ?? (await packageFile(new URL('./gguf.wasm', import.meta.url))).href);
-  const size = lengthOf(file);
+  const {size, read} = beginningOf(file);
   for (let length = Math.min(size, FIRST_BYTES); ; length = Math.min(size, 4 * length)) {
     const instance = await Instance.create(module);
     const exports = instance.exports as GgufExports;
-    const bytes = await beginning(file, length);
+    const bytes = await read(length);
     const made = instance.take(exports.gs_gguf(instance.put(bytes), bytes.length, size, ...instance.putText(location), Number(texts)));
     if ('files' in made) return new Map(made.files);
     // The header may be longer.

@@ -23,6 +23,8 @@ export interface Folder {
   readonly names: readonly string[] | undefined;
   /** Undefined: there is no such file. `told` is called with bytes that arrive from a server that says how many there are. */
   readonly read: (name: string, told?: (done: number, total: number) => void) => Promise<Bytes | undefined>;
+  /** The first `length` bytes at least, or all, and how many there are. Undefined: there is no such file. */
+  readonly beginning: (name: string, length: number) => Promise<{readonly bytes: Uint8Array; readonly size: number} | undefined>;
   /** What changes when the file does, without a look at its content. Undefined: nothing is known of it. */
   readonly stamp: (name: string) => Promise<string | undefined>;
   /** Where the runtime finds a compiled package. */
@@ -53,6 +55,11 @@ function inMemory(given: GivenFiles): Folder {
     names: [...files.keys()],
     address: undefined,
     read: (name) => Promise.resolve(files.get(name)),
+    beginning: async (name, length) => {
+      const file = files.get(name);
+      if (!(file instanceof Blob)) return file && {bytes: file, size: file.length};
+      return {bytes: await bytesOf(file.slice(0, length)), size: file.size};
+    },
     stamp: (name) => Promise.resolve(stampOf(files.get(name))),
   };
 }
@@ -76,6 +83,18 @@ async function onDisk(path: string, fs: typeof FileSystem, only?: string): Promi
       } catch (problem) {
         if (['ENOENT', 'ENOTDIR'].includes((problem as {code?: string}).code ?? '')) return undefined;
         throw problem;
+      }
+    },
+    beginning: async (name, length) => {
+      const file = await fs.open(place(name)).catch(() => undefined);
+      if (!file) return undefined;
+      try {
+        const {size} = await file.stat();
+        const bytes = new Uint8Array(Math.min(size, length));
+        for (let at = 0, read = 1; at < bytes.length && read > 0; at += read) read = (await file.read(bytes, at, bytes.length - at, at)).bytesRead;
+        return {bytes, size};
+      } finally {
+        await file.close();
       }
     },
     stamp: (name) => fs.stat(place(name)).then(({mtimeMs, size}) => `${mtimeMs} ${size}`, () => undefined),
@@ -111,16 +130,32 @@ function onServer(address: string, {fetch: get = (url, init) => fetch(url, init)
     if (query) url.search = query;
     return get(url.href, {...requestInit, ...(signal && {signal}), ...init});
   };
+  const found = async (name: string, headers?: Record<string, string>): Promise<Response | undefined> => {
+    const response = await ask(name, headers ? {headers: {...Object.fromEntries(new Headers(requestInit?.headers)), ...headers}} : {});
+    // Servers answer for a missing file as they like: a page, 403, 404.
+    if ([401, 403, 404, 410].includes(response.status) || /^text\/html/.test(response.headers.get('content-type') ?? '')) return undefined;
+    if (!response.ok) throw new Error(`load(): ${folder.href}${name}: the server answered ${response.status} ${response.statusText}`.trim());
+    return response;
+  };
+  const whole = new Map<string, Uint8Array>();
   return {
     where: folder.href,
     names: undefined,
     address: folder.href + (query ? `?${query}` : ''),
     read: async (name, told) => {
-      const response = await ask(name, {});
-      // Servers answer for a missing file as they like: a page, 403, 404.
-      if ([401, 403, 404, 410].includes(response.status) || /^text\/html/.test(response.headers.get('content-type') ?? '')) return undefined;
-      if (!response.ok) throw new Error(`load(): ${folder.href}${name}: the server answered ${response.status} ${response.statusText}`.trim());
-      return received(response, told);
+      const here = whole.get(name);
+      if (here) return here;
+      const response = await found(name);
+      return response && received(response, told);
+    },
+    beginning: async (name, length) => {
+      const response = await found(name, {range: `bytes=0-${length - 1}`});
+      if (!response) return undefined;
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      const total = Number(/\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1]);
+      if (response.status === 206 && total >= bytes.length) return {bytes, size: total};
+      whole.set(name, bytes); // the server has no ranges
+      return {bytes, size: bytes.length};
     },
     stamp: async (name) => {
       const {ok, headers} = await ask(name, {method: 'HEAD'});
