@@ -19,6 +19,7 @@ const needs = {
   llm: ['runtime', 'compiler', 'ort'],
   rpc: ['runtime', 'compiler'],
   vite: ['runtime', 'compiler', 'ort'],
+  webpack: ['runtime', 'compiler', 'ort', 'vite'],
   examples: ['runtime', 'compiler', 'tensor', 'llm', 'rpc'],
 };
 /** Workspaces whose files these copy, such as compiler.wasm. */

@@ -101,6 +101,23 @@ const APPS = {
       'served by webpack as it is developed': developed('webpack', 'serve', '--mode', 'development', '--no-open', '--no-client-overlay'),
     },
   },
+  // A model that @gossamer/webpack compiles.
+  loaded: {
+    of: 'webpack',
+    also: {'index.html': 'webpack/index.html', 'src/index.js': 'imported/main.js'},
+    async build(folder) {
+      copyFileSync(path.join(folder, 'public/files/digits.onnx'), path.join(folder, 'src/digits.onnx'));
+      await run(program(folder, 'webpack'), ['--mode', 'production'], {cwd: folder, env});
+      copyFileSync(path.join(folder, 'index.html'), path.join(folder, 'dist/index.html'));
+      copyFileSync(path.join(folder, 'index.html'), path.join(folder, 'public/index.html'));
+    },
+    compilers: 0,
+    plain: 'dist',
+    places: {
+      'with a loaded model, built by webpack': (folder, files) => serve(path.join(folder, 'dist'), files, {policy: 'strict'}),
+      'with a loaded model, served by webpack as it is developed': developed('webpack', 'serve', '--mode', 'development', '--no-open', '--no-client-overlay'),
+    },
+  },
   next: {
     build: (folder) => run(program(folder, 'next'), ['build'], {cwd: folder, env}),
     places: {'built and rendered by Next.js': developed('next', 'start', '-p', '0', '-H', '127.0.0.1')},

@@ -6,9 +6,10 @@ const union = (ports: readonly Port[]): string => ports.map(({name}) => JSON.str
 const list = (ports: readonly Port[]): string =>
   ports.map(({name, dtype, shape}) => ` * - ${name}: ${dtype}[${shape.map((extent) => (typeof extent === 'number' ? extent : '?')).join(', ')}]\n`).join('');
 
-export async function writeTypes(file: string, {manifest: {inputs, outputs}}: Compiled): Promise<void> {
-  const text = `// Written by @gossamer/vite.
-import type {CompiledModel} from '@gossamer/vite';
+/** `from`: the package that compiles the model, and has its type. */
+export async function writeTypes(file: string, {manifest: {inputs, outputs}}: Compiled, from: string): Promise<void> {
+  const text = `// Written by ${from}.
+import type {CompiledModel} from '${from}';
 
 /**
  * Inputs:
@@ -19,6 +20,6 @@ declare const model: CompiledModel<${union(inputs)}, ${union(outputs)}>;
 export default model;
 `;
   const place = file.replace(/\.onnx$/, '.d.onnx.ts');
-  // Only what changes: Vite and editors watch it.
+  // Only what changes: bundlers and editors watch it.
   if ((await readFile(place, 'utf8').catch(() => '')) !== text) await writeFile(place, text);
 }

@@ -62,7 +62,7 @@ export default function gossamer({targets = ['webgpu', 'webgl', 'wasm'], compile
       this.addWatchFile(id);
       const making = compiled(await readFile(id), id, targets, settings, join(config.cacheDir, 'gossamer'));
       const made = await making.catch((problem: unknown) => this.error(`${id}: ${(problem as Error).message}`));
-      if (types) await writeTypes(id, made);
+      if (types) await writeTypes(id, made, '@gossamer/vite');
       if (config.command === 'serve') {
         ready.set(made.name, made);
         return moduleOf(JSON.stringify(`${config.base}@gossamer/${made.name}/index.json`));
