@@ -22,6 +22,8 @@ struct DeviceFeed;
 struct DeviceResults;
 struct KeptText;
 struct SetAside;
+struct SetAsideState;
+struct Kept;
 
 struct Port {
   std::string name;
@@ -122,15 +124,16 @@ class Model {
   void reset_state();  // back to the beginning, all of it
   // Keeps the first `rows` rows of the states that grow in place.
   void shorten_state(int64_t rows);
-  // States of several texts, samples of a batch (runtime/generate/batch.h), for models whose state
-  // grows in place but for token counts, and whose first axes are those of samples.
+  // States of several texts, samples of a batch (runtime/generate/batch.h), for models whose states
+  // have a first axis for samples.
   // Exchanges the state with one that was set aside.
   void exchange_state(SetAside& other);
   // The next run begins with so many samples, whose rows are the first ones that each has; there is
   // memory for at least `places` samples of `room` rows. The first `used` samples stay where more
   // memory is needed. Errors: no memory.
   Result<> shape_samples(int64_t samples, int64_t rows, int64_t places, int64_t room, int64_t used);
-  // Copies the first rows of a sample, of what was set aside or of its own, to one of its own.
+  // Copies the first rows of a sample, of what was set aside or of its own, to one of its own, and
+  // states that do not grow as a whole. Errors: these have other shapes.
   Result<> copy_sample(const SetAside* other, int64_t from, int64_t to, int64_t rows);
   // Text whose state the model has (runtime/generate/cache.h). The model copies it to the host
   // before it changes its state, if anything else refers to the text.
@@ -153,6 +156,7 @@ class Model {
 
  private:
   struct State;
+  Result<> copy_fixed(Kept& state, const SetAsideState* other, int64_t from, int64_t to);
   explicit Model(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

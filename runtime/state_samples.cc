@@ -1,12 +1,16 @@
 // States of several texts in one batch, whose samples come and go between runs. The first axis of a
 // state that grows by rows is that of samples, so a sample is one piece of memory.
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/model_state.h"
 #include "runtime/set_aside.h"
 
 namespace gossamer::runtime {
 namespace {
+
+// The state that counts tokens (runtime/generate/sampling.h).
+constexpr std::string_view counts = "past_token_counts";
 
 // Where rows of a sample are: `heads` pieces of rows of `row` bytes.
 struct Form {
@@ -64,7 +68,7 @@ void Model::exchange_state(SetAside& other) {
   other.all.resize(state_->kept.all.size());
   for (size_t at = 0; at < other.all.size(); ++at) {
     Kept& mine = state_->kept.all[at];
-    SetAside::One& aside = other.all[at];
+    SetAsideState& aside = other.all[at];
     std::swap(mine.shape, aside.shape);
     std::swap(mine.room, aside.room);
     std::swap(mine.host, aside.host);
@@ -87,14 +91,22 @@ Result<> Model::shape_samples(int64_t samples, int64_t rows, int64_t places, int
     const std::vector<int64_t> had = state.shape.value_or(std::vector<int64_t>());
     std::vector<int64_t> shape = state_->kept.ports[at].shape;
     shape[0] = samples;
-    if (state.dim < 0) {
-      // Token counts: without columns, as penalties are the caller's.
+    if (state.dim < 0 && state_->kept.ports[at].name == counts) {
+      // Without columns, as penalties are the caller's.
       for (int64_t& extent : shape) extent = std::max<int64_t>(extent, 0);
       state.shape = state.host.shape = shape;
       state.host.dtype = state_->kept.ports[at].dtype;
       state.host.bytes.clear();
       state.there.reset();
       state.room = 0;
+      continue;
+    }
+    if (state.dim < 0) {
+      if (!state.shape || had[0] == samples) continue;
+      GS_TRY(state_->fetch_state(state));
+      const size_t bytes = had[0] == 0 ? 0 : state.host.bytes.size() / static_cast<size_t>(had[0]);
+      state.host.bytes.resize(bytes * static_cast<size_t>(samples));
+      (*state.shape)[0] = state.host.shape[0] = samples;
       continue;
     }
     shape[static_cast<size_t>(state.axis)] = rows;
@@ -134,13 +146,45 @@ Result<> Model::shape_samples(int64_t samples, int64_t rows, int64_t places, int
   return {};
 }
 
+// A sample of a state that has one size for texts of all lengths, on the host.
+Result<> Model::copy_fixed(Kept& state, const SetAsideState* other, int64_t from, int64_t to) {
+  GS_TRY(state_->fetch_state(state));
+  HostTensor source;
+  if (other && other->there) {
+    GS_ASSIGN(source, other->there->read());
+  }
+  const HostTensor& given = !other ? state.host : other->there ? source : other->host;
+  const std::vector<int64_t>& shape = other ? other->shape.value() : state.shape.value();
+  if (shape.empty() || shape[0] <= from) return fail("a state has no such sample");
+  if (!state.shape) {
+    state.shape = shape;
+    (*state.shape)[0] = to + 1;
+    state.host = {state_->kept.ports[static_cast<size_t>(&state - state_->kept.all.data())].dtype,
+                  *state.shape,
+                  {}};
+  }
+  if (!std::ranges::equal(std::span(shape).subspan(1), std::span(*state.shape).subspan(1)))
+    return fail("states of texts have different shapes");
+  const size_t bytes = given.bytes.size() / static_cast<size_t>(shape[0]);
+  const auto place = [&](int64_t sample) { return static_cast<size_t>(sample) * bytes; };
+  if ((*state.shape)[0] <= to) (*state.shape)[0] = to + 1;
+  state.host.shape = *state.shape;
+  state.host.bytes.resize(place((*state.shape)[0]));
+  std::memmove(state.host.bytes.data() + place(to), given.bytes.data() + place(from), bytes);
+  return {};
+}
+
 Result<> Model::copy_sample(const SetAside* other, int64_t from, int64_t to, int64_t rows) {
   const std::lock_guard lock(state_->turn);
   const auto attached = state_->device->attach();
   state_->let_go_text();
   for (size_t at = 0; at < state_->kept.all.size(); ++at) {
     Kept& state = state_->kept.all[at];
-    if (state.dim < 0) continue;
+    if (state.dim < 0) {
+      if (state_->kept.ports[at].name != counts)
+        GS_TRY(copy_fixed(state, other ? &other->all[at] : nullptr, from, to));
+      continue;
+    }
     const package::Tensor& tensor =
         state_->module().tensors[static_cast<size_t>(state_->module().inputs[state.input].tensor)];
     Buffer* const memory = state_->slots[static_cast<size_t>(tensor.slot)].get();

@@ -70,6 +70,7 @@ Result<> Batch::prepare(std::map<std::string, HostTensor> feeds) {
   if (options_.places == 1) return {};
   GS_ASSIGN(const bool mixes, mixes_lengths());
   if (mixes) places_ = options_.places;
+  shares_ = mixes && can_shorten(model_);
   model_.reset_state();
   begun_ = {};
   room_ = room_places_ = 0;
@@ -79,13 +80,15 @@ Result<> Batch::prepare(std::map<std::string, HostTensor> feeds) {
 // Models differ in where they write new rows and in what attention sees of rows that are not the
 // text's, and a package does not say. So two texts are computed together and alone.
 Result<bool> Batch::mixes_lengths() {
-  if (!can_shorten(model_) || place_of(model_.inputs(), mask_input) == model_.inputs().size() ||
-      words_ < 2)
-    return false;
-  // Samples and rows alone are open.
-  for (const Port& port : model_.state())
-    if (port.shape.empty() || port.shape[0] >= 0 || std::ranges::count(port.shape, -1) != 2)
+  if (place_of(model_.inputs(), mask_input) == model_.inputs().size() || words_ < 2) return false;
+  // Samples are open, and of states that grow rows alone.
+  const std::vector<std::string> fixed = model_.fixed_state();
+  for (const Port& port : model_.state()) {
+    const bool grows = std::ranges::find(fixed, port.name) == fixed.end();
+    if (port.shape.empty() || port.shape[0] >= 0 ||
+        (grows && std::ranges::count(port.shape, -1) != 2))
       return false;
+  }
   const auto word = [&](int64_t number) { return number % words_; };
   const std::vector<int64_t> prompts[] = {
       {word(1), word(7), word(3), word(11)}, {word(5)}, {word(2), word(9), word(4)}};
@@ -109,7 +112,7 @@ Result<bool> Batch::mixes_lengths() {
     if (!fed) return false;
     const auto length = static_cast<int64_t>(prompts[at].size());
     if (at == 0) GS_TRY(model_.shape_samples(2, 4, 2, least_room, 0));
-    GS_TRY(model_.copy_sample(&begun_, 0, at == 2 ? 1 : 0, length));
+    if (!model_.copy_sample(&begun_, 0, at == 2 ? 1 : 0, length)) return false;
   }
   GS_TRY(model_.shape_samples(2, 3, 2, least_room, 2));
   auto both = run({{next[1], next[2]}}, {{1, 3}}, true);
@@ -250,7 +253,7 @@ std::pair<int64_t, int64_t> Batch::shared_with(std::span<const int64_t> prompt) 
         std::min<int64_t>(differs - tokens.begin(), static_cast<int64_t>(prompt.size()) - 1);
     if (shared > best.second) best = {static_cast<int64_t>(sample), shared};
   };
-  if (places_ == 1) return best;
+  if (!shares_) return best;
   for (size_t at = 0; at < running_.size(); ++at)
     compare(at, std::span(running_[at].tokens).first(static_cast<size_t>(running_[at].fed)));
   for (const auto& [sample, rest] : rests_) compare(sample, rest.tokens);
@@ -311,7 +314,7 @@ Result<> Batch::shape_running() {
 
 std::optional<size_t> Batch::place_for_rest() const {
   // A GPU would be waited for.
-  if (model_.runs_ahead()) return std::nullopt;
+  if (!shares_ || model_.runs_ahead()) return std::nullopt;
   for (size_t at = running_.size(); at < static_cast<size_t>(room_places_); ++at)
     if (!rests_.contains(at)) return at;
   const auto oldest =
@@ -359,7 +362,8 @@ void Batch::leave(size_t at) {
       return model_.copy_sample(nullptr, static_cast<int64_t>(from), static_cast<int64_t>(to), rows)
           .has_value();
     };
-    const std::optional<size_t> place = at == last ? std::optional(last) : place_for_rest();
+    const std::optional<size_t> place =
+        shares_ && at == last ? std::optional(last) : place_for_rest();
     if (place && (*place == last || copy(at, *place, text.fed)))
       rests_.insert_or_assign(*place, Rest{std::move(text.tokens), text.number});
     if (at != last) copy(last, at, running_[last].fed);

@@ -115,6 +115,7 @@ class Batch {
   int64_t words_ = 0, places_ = 1, next_ = 0;
   int64_t room_ = 0, room_places_ = 0;  // of the state that runs go on from
   std::vector<Text> running_;           // by sample
+  bool shares_ = false;                 // prompts begin with rows of other texts
   std::map<size_t, Rest> rests_;        // by sample, after those that run
   std::deque<Text> waiting_;            // the first one may have been fed in part
   SetAside begun_;                      // the state of that one

@@ -17,8 +17,11 @@ using Ids = std::vector<int64_t>;
 inline constexpr int64_t words = 60, width = 16, context = 40;
 const inline Ids prompt{5, 7, 13};
 
+// Of numbers(): a decoder has the same weights whichever tests ran before.
+inline uint32_t number_seed = 1;
+
 inline std::vector<float> numbers(int64_t count, float scale) {
-  static uint32_t seed = 1;
+  uint32_t& seed = number_seed;
   std::vector<float> made;
   for (int64_t at = 0; at < count; ++at) {
     seed = seed * 1664525 + 1013904223;
@@ -27,8 +30,10 @@ inline std::vector<float> numbers(int64_t count, float scale) {
   return made;
 }
 
-// One layer of attention with a cache, between an embedding and a head.
-inline onnx::Message decoder() {
+// One layer of attention with a cache, between an embedding and a head. `slides`: the cache has 12
+// tokens at most, of which attention sees 5.
+inline onnx::Message decoder(bool slides = false) {
+  number_seed = 1;
   const auto rotations = [](auto&& of) {
     std::vector<float> values;
     for (int64_t at = 0; at < context * width / 4; ++at)
@@ -36,7 +41,9 @@ inline onnx::Message decoder() {
                           std::pow(100.0f, static_cast<float>(at % (width / 4)))));
     return values;
   };
-  const std::vector<std::string> cache{"b", "1", "p", "8"}, longer{"b", "1", "t", "8"};
+  const std::vector<std::string> cache{"b", "1", slides ? "12" : "p", "8"},
+      longer{"b", "1", slides ? "12" : "t", "8"};
+
   onnx::Message made = onnx::model(
       {{onnx::value("input_ids", {"b", "s"}, 7), onnx::value("attention_mask", {"b", "t"}, 7),
         onnx::value("past.key", cache), onnx::value("past.value", cache)},
@@ -54,7 +61,9 @@ inline onnx::Message decoder() {
             {"q", "k", "v", "past.key", "past.value", "last", "total", "cosines", "sines"},
             {"attended", "present.key", "present.value"},
             {onnx::attribute("num_heads", int64_t{2}), onnx::attribute("kv_num_heads", int64_t{1}),
-             onnx::attribute("do_rotary", int64_t{1})},
+             onnx::attribute("do_rotary", int64_t{1}),
+             onnx::attribute("local_window_size", int64_t{slides ? 5 : -1}),
+             onnx::attribute("sliding_window_cache", int64_t{slides})},
             "attention", "com.microsoft"),
         onnx::node("Add", {"x", "attended"}, {"sum"}),
         onnx::node("MatMul", {"sum", "head"}, {"logits"})},

@@ -311,6 +311,26 @@ TEST(Batch, ModelsThatCannotMixLengths) {
     EXPECT_EQ(said.at(static_cast<int64_t>(at)).text, wanted[at]);
 }
 
+// State that does not grow by rows has a sample for each text, too.
+TEST(Batch, CachesThatSlide) {
+  auto model = load(compile(onnx::bytes_of(decoder(true)), options_for("cpu")).value(),
+                    {.threads = 1, .state = {.by_name = true}})
+                   .value();
+  std::vector<Ids> wanted;
+  for (size_t at = 0; at < prompts.size(); ++at)
+    wanted.push_back(
+        alone(model, prompts[at], {.max_tokens = 20 - 2 * static_cast<int64_t>(at)}).text);
+  for (const int64_t places : {2, 32}) {
+    auto batch = model.generate_batch({.places = places, .prompt_chunk = 2}).value();
+    EXPECT_EQ(batch.places(), places);
+    for (size_t at = 0; at < prompts.size(); ++at)
+      (void)batch.add(prompts[at], {.max_tokens = 20 - 2 * static_cast<int64_t>(at)}).value();
+    const auto said = finish(batch);
+    for (size_t at = 0; at < prompts.size(); ++at)
+      EXPECT_EQ(said.at(static_cast<int64_t>(at)).text, wanted[at]) << at;
+  }
+}
+
 // The distribution of draws on the host, where generate() draws on the device.
 TEST(Chooser, DrawsByChances) {
   const std::vector<float> logits{1, 0, 2, -1, 1.5f, -30};
