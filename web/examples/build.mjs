@@ -1,5 +1,5 @@
 // The examples' pages, in one folder that anything serves: node build.mjs [OUT [PAGE ...]].
-// OUT/PAGE.html, PAGE.js and PAGE.css for each, index.html that lists them, and compiler.wasm, tuner.wasm and a small model, which all of
+// OUT/PAGE.html, PAGE.js and PAGE.css for each, index.html that lists them, and compiler.wasm, tuner.wasm, gguf.wasm and a small model, which all of
 // them find there. The chat page has @gossamer/llm in OUT/llm and, after `make chat-model`, a model in OUT/chat-model.
 import {copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
@@ -35,7 +35,7 @@ for (const page of ['', ...pages]) {
   writeFileSync(join(out, `${page || 'index'}.html`), withServerNote(html));
 }
 const wasm = process.env['GOSSAMER_COMPILER_WASM'] ?? join(here, '../compiler/dist/compiler.wasm');
-for (const file of [wasm, join(dirname(wasm), 'tuner.wasm')]) {
+for (const file of [wasm, join(dirname(wasm), 'tuner.wasm'), join(dirname(wasm), 'gguf.wasm')]) {
   if (existsSync(file)) copyFileSync(file, join(out, basename(file)));
   else console.log(`${basename(file)} is not built yet (make web): looked at ${file}`);
 }
