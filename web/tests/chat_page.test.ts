@@ -11,7 +11,7 @@ import {pathToFileURL} from 'node:url';
 import {CONTEXT, tinyModel, writeTinyModel} from '../../tests/llm/tiny_model.mjs';
 import {Conversation} from '../examples/chat/conversation.ts';
 import {type Device, needsOf} from '../examples/chat/findings.ts';
-import {byPath, folderAddress, type ModelFiles, sizesOf} from '../examples/chat/model_files.ts';
+import {byPath, lookAt, modelAddress, type ModelFiles, sizesOf} from '../examples/chat/model_files.ts';
 import {spokenLength} from '../examples/chat/speaker.ts';
 import {partsOf} from '../examples/chat/thoughts.ts';
 import {bytesText} from '../examples/chat/units.ts';
@@ -288,11 +288,21 @@ test('needs of a model against a device', () => {
   assert.equal(needs({}, {gpu: 'none'}).target, 'wasm');
 });
 
+test('a GGUF file is a model by itself', async () => {
+  const file = new File([new Uint8Array(12)], 'small.Q4_0.gguf');
+  const chosen = await lookAt(byPath([[file.name, file]]));
+  assert.deepEqual([chosen.name, chosen.weights, chosen.compiled], ['small.Q4_0', [{file: file.name, dtype: undefined, bytes: 12}], undefined]);
+  const {download, findings} = needsOf(chosen, {weights: chosen.weights[0], target: 'wasm', context: undefined}, {gpu: 'none', memory: undefined, room: undefined, isIsolated: true});
+  assert.deepEqual([download, findings], [12, []]);
+  assert.equal(modelAddress('https://huggingface.co/owner/name/blob/main/small.gguf', 'http://x/'), 'https://huggingface.co/owner/name/resolve/main/small.gguf');
+  assert.equal(modelAddress('models/Small.GGUF', 'http://x/chat.html'), 'http://x/models/Small.GGUF');
+});
+
 test('addresses, folders and sizes', () => {
-  assert.equal(folderAddress('https://huggingface.co/owner/name', 'http://x/'), 'https://huggingface.co/owner/name/resolve/main/');
-  assert.equal(folderAddress(' https://huggingface.co/owner/name/tree/v2 ', 'http://x/'), 'https://huggingface.co/owner/name/resolve/v2/');
-  assert.equal(folderAddress('models/a', 'http://x/chat.html?b=1'), 'http://x/models/a/');
-  assert.throws(() => folderAddress('file:///a', 'http://x/'), /https is expected/);
+  assert.equal(modelAddress('https://huggingface.co/owner/name', 'http://x/'), 'https://huggingface.co/owner/name/resolve/main/');
+  assert.equal(modelAddress(' https://huggingface.co/owner/name/tree/v2 ', 'http://x/'), 'https://huggingface.co/owner/name/resolve/v2/');
+  assert.equal(modelAddress('models/a', 'http://x/chat.html?b=1'), 'http://x/models/a/');
+  assert.throws(() => modelAddress('file:///a', 'http://x/'), /https is expected/);
   const file = new File([], 'a');
   assert.deepEqual([...byPath([['m/config.json', file], ['m/onnx/model.onnx', file]]).keys()], ['config.json', 'onnx/model.onnx']);
   assert.deepEqual([...byPath([['m/config.json', file], ['tokenizer.json', file]]).keys()], ['m/config.json', 'tokenizer.json']);

@@ -47,15 +47,17 @@ const SUFFIXES: readonly (readonly [WeightType, string])[] = [
   ['q4f16', '_q4f16'], ['q4', '_q4'], ['q8', '_quantized'], ['int8', '_int8'], ['uint8', '_uint8'], ['fp16', '_fp16'], ['fp32', ''],
 ];
 
-/** The address of a model's files. The page of a model on Hugging Face becomes the address of its files. */
-export function folderAddress(typed: string, base: string): string {
+const isGguf = (name: string): boolean => name.toLowerCase().endsWith('.gguf');
+
+/** The address of a model's folder, or of its GGUF file. The page of a model or a file on Hugging Face becomes the address of what it shows. */
+export function modelAddress(typed: string, base: string): string {
   const url = new URL(typed.trim(), base);
   const [, owner, name, ...rest] = url.pathname.replace(/\/$/, '').split('/');
-  if (url.host === 'huggingface.co' && owner && name && (rest.length === 0 || rest[0] === 'tree')) {
+  if (url.host === 'huggingface.co' && owner && name && (rest.length === 0 || rest[0] === 'tree' || rest[0] === 'blob')) {
     url.pathname = `/${owner}/${name}/resolve/${rest.slice(1).join('/') || 'main'}`;
   }
   if (!/^https?:$/.test(url.protocol)) throw new Error(`${url.protocol} addresses cannot be read; https is expected`);
-  url.pathname = url.pathname.replace(/\/?$/, '/');
+  if (!isGguf(url.pathname)) url.pathname = url.pathname.replace(/\/?$/, '/');
   return url.href;
 }
 
@@ -152,8 +154,27 @@ async function compiledModel(reader: Reader): Promise<ModelFiles['compiled']> {
   return {target, needs: list<string>('needs'), bytes: sum(list<Json>('files').map((each) => numberOf(each, 'bytes')))};
 }
 
+/** One file that has everything; what it says is read when it is loaded. Undefined: it is a folder. */
+async function ggufModel(from: string | ReadonlyMap<string, File>): Promise<ModelFiles | undefined> {
+  const [path = ''] = typeof from === 'string' ? [new URL(from).pathname] : from.size === 1 ? from.keys() : [];
+  if (!isGguf(path)) return undefined;
+  const file = decodeURIComponent(path.split('/').at(-1) ?? path);
+  let bytes = typeof from === 'string' ? undefined : from.get(path)?.size;
+  if (typeof from === 'string') {
+    const answer = await fetch(from, {method: 'HEAD'});
+    if (!answer.ok) throw new Error(`${from} cannot be read: its server answers ${answer.status}.`);
+    bytes = Number(answer.headers.get('content-length')) || undefined;
+  }
+  return {
+    from, name: file.replace(/\.gguf$/i, ''), hasTokenizer: true, hasTemplate: true, weights: [{file, dtype: undefined, bytes}],
+    compiled: undefined, sizes: undefined, context: undefined,
+  };
+}
+
 /** Reads small files and the sizes of large ones. Rejects for an address that cannot be reached. */
 export async function lookAt(from: string | ReadonlyMap<string, File>): Promise<ModelFiles> {
+  const gguf = await ggufModel(from);
+  if (gguf) return gguf;
   const reader = typeof from === 'string' ? onServer(from) : inMemory(from);
   const names = ['config.json', 'tokenizer_config.json', 'genai_config.json'];
   const [config = {}, tokenizer = {}, genai = {}] = await Promise.all(names.map((name) => json(reader, name)));

@@ -3,7 +3,7 @@ import {type LanguageModel, load, type LoadProgress} from '@gossamer/llm';
 
 import {button, byId, fail, input, make, setState, show, showTrouble, tell} from '../page/page.ts';
 import {type Device, deviceHere, needsOf} from './findings.ts';
-import {byPath, folderAddress, lookAt, type ModelFiles, type Weights} from './model_files.ts';
+import {byPath, modelAddress, lookAt, type ModelFiles, type Weights} from './model_files.ts';
 import {droppedFiles} from './dropped.ts';
 import {keepSettings, loading} from './settings.ts';
 import {bytesText} from './units.ts';
@@ -131,7 +131,7 @@ export function startModelPanel(changed: (llm: LanguageModel | undefined) => voi
   const byAddress = (): void => {
     keepSettings();
     Promise.resolve()
-      .then(() => look(folderAddress(input('address').value, location.href)))
+      .then(() => look(modelAddress(input('address').value, location.href)))
       .catch(fail);
   };
   byId('by-address', HTMLFormElement).addEventListener('submit', (event) => {
@@ -140,10 +140,12 @@ export function startModelPanel(changed: (llm: LanguageModel | undefined) => voi
   });
   const byFiles = (found: readonly (readonly [string, File])[]): void => {
     const [first] = found;
-    if (first) look(byPath(found), first[0].includes('/') ? first[0].split('/')[0] : 'your files').catch(fail);
+    // A single file is named by what it is.
+    if (first) look(byPath(found), first[0].includes('/') ? first[0].split('/')[0] : found.length > 1 ? 'your files' : undefined).catch(fail);
   };
-  const folder = input('folder');
-  folder.addEventListener('change', () => byFiles(Array.from(folder.files ?? [], (file) => [file.webkitRelativePath || file.name, file] as const)));
+  for (const chosen of [input('folder'), input('file')]) {
+    chosen.addEventListener('change', () => byFiles(Array.from(chosen.files ?? [], (file) => [file.webkitRelativePath || file.name, file] as const)));
+  }
   const drop = byId('drop', HTMLElement);
   document.addEventListener('dragover', (event) => {
     event.preventDefault();
