@@ -29,6 +29,11 @@ Result<Kernel> lower_math(const Kernel& kernel) {
   return result;
 }
 Result<Kernel> flatten(const Kernel& kernel) { return passes::flatten_access(kernel); }
+// Of targets whose generators shuffle whole vectors for loads of short strides.
+template <int longest_stride>
+Result<Kernel> flatten_strided(const Kernel& kernel) {
+  return passes::flatten_access(kernel, longest_stride);
+}
 Result<Kernel> legalize_types(const Kernel& kernel) { return passes::legalize_types(kernel); }
 Result<Kernel> legalize_but_halves(const Kernel& kernel) {
   return passes::legalize_types(kernel, {.converts_halves = true});
@@ -45,24 +50,27 @@ constexpr Pass vectorize{"vectorize_loops", on_body<passes::vectorize_loops>,
                          static_cast<ir::Properties>(Property::no_vector_loops)};
 constexpr Pass flatten_access{"flatten_access", flatten,
                               Property::flat_access | Property::contiguous_vectors};
+template <int longest_stride>
+constexpr Pass flatten_strides{"flatten_access", flatten_strided<longest_stride>,
+                               static_cast<ir::Properties>(Property::flat_access)};
 constexpr Pass legalize{"legalize_types", legalize_types,
                         static_cast<ir::Properties>(Property::storage_types)};
 constexpr Pass math{"lower_math", lower_math, static_cast<ir::Properties>(Property::math_lowered)};
 
 constexpr std::array cpu_passes{
-    round,           // before unroll: there is less of it
-    clamp,           // before unroll: ranges are those of loops, which unrolling dissolves
-    unroll,          // before vectorize: tiles become straight code around the lanes
-    vectorize,       // before flatten_access, which decides which vectors are consecutive in memory
-    flatten_access,  //
-    legalize,        // before lower_math: f16 functions become f32 ones
-    math,            // last: its polynomials are plain arithmetic
+    round,      // before unroll: there is less of it
+    clamp,      // before unroll: ranges are those of loops, which unrolling dissolves
+    unroll,     // before vectorize: tiles become straight code around the lanes
+    vectorize,  // before flatten_access, which decides which vectors are in order in memory
+    flatten_strides<4>,
+    legalize,  // before lower_math: f16 functions become f32 ones
+    math,      // last: its polynomials are plain arithmetic
 };
 // Shaders need no clamping (accesses are robust, or made so by their generator) and bring their own
 // functions; their generators legalise types and functions themselves (raise).
 constexpr std::array gpu_passes{unroll, vectorize, flatten_access};
 // The wasm generator guards loads in selects itself, with a branch or a clamped address.
-constexpr std::array wasm_passes{round, unroll, vectorize, flatten_access, legalize, math};
+constexpr std::array wasm_passes{round, unroll, vectorize, flatten_strides<3>, legalize, math};
 
 }  // namespace
 
@@ -80,7 +88,7 @@ std::vector<Pass> passes_of(TargetKind target, const Machine& machine) {
 
 Result<Kernel> run_passes_before_access(Kernel kernel, TargetKind target) {
   for (const Pass& pass : passes_of(target)) {
-    if (pass.run == flatten_access.run) break;
+    if (pass.name == flatten_access.name) break;
     GS_ASSIGN(kernel, pass.run(kernel));
   }
   return kernel;

@@ -191,10 +191,16 @@ class Clamping {
     return vectors ? index * ir::index(vectors->lanes) + vectors->lane : index;
   }
 
-  // Whether an expression is not negative where the select's condition holds.
+  // Whether an expression is not negative where the select's condition holds, which may speak of
+  // whole vectors.
   bool follows(const Expr& e) const {
-    return std::ranges::any_of(facts_, [&](const Expr& fact) {
+    const auto is_behind = [&](const Expr& fact) {
       return ir::prove(ir::simplify(e - fact, scope_.bounds) >= ir::index(0), scope_.bounds);
+    };
+    return std::ranges::any_of(facts_, [&](const Expr& fact) {
+      return is_behind(fact) || std::ranges::any_of(scope_.lanes, [&](const auto& lanes) {
+               return is_behind(fact * ir::index(lanes.second));
+             });
     });
   }
 

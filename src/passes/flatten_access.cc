@@ -130,6 +130,8 @@ Expr bits_of(const Expr& value, int bits) {
 
 class Flattener {
  public:
+  explicit Flattener(int64_t longest_stride = 1) : longest_stride_(longest_stride) {}
+
   // What kernels access in place of a buffer whose elements share words.
   ir::Buffer words_of(const ir::Buffer& buffer) {
     ir::Buffer& made = words_[buffer.get()];
@@ -332,10 +334,28 @@ class Flattener {
       return ir::broadcast(ir::load(load.buffer, {all->a}), address.element->type.lanes);
     }
     std::vector<Expr> lanes;
-    for (int i = 0; i < address.element->type.lanes; ++i) {
-      lanes.push_back(ir::load(load.buffer, {known.simplify(known.lanes.of(address.element, i))}));
+    for (int i = 0; i < address.element->type.lanes; ++i)
+      lanes.push_back(known.simplify(known.lanes.of(address.element, i)));
+    if (const int64_t stride = buffer.scope == ir::Scope::global ? stride_of(lanes, known) : 0) {
+      const int count = address.element->type.lanes;
+      return ir::load(load.buffer, {ir::ramp(lanes[0], stride, count)});
     }
+    for (Expr& lane : lanes) lane = ir::load(load.buffer, {lane});
     return ir::make_vector(std::move(lanes));
+  }
+
+  // 0: the indices have none, or one that is too long.
+  int64_t stride_of(const std::vector<Expr>& indices, Knowledge& known) const {
+    const auto from_first = [&](size_t lane) {
+      return ir::as_int(known.simplify(indices[lane] - indices[0]));
+    };
+    if (longest_stride_ < 2) return 0;
+    const auto stride = from_first(1);
+    if (!stride || std::abs(*stride) > longest_stride_) return 0;
+    for (size_t lane = 2; lane < indices.size(); ++lane) {
+      if (from_first(lane) != *stride * static_cast<int64_t>(lane)) return 0;
+    }
+    return *stride;
   }
 
   static std::vector<Expr> texel_at(const ir::BufferNode& buffer, const Expr& texel,
@@ -422,6 +442,7 @@ class Flattener {
 
   ir::Var grid_;
   std::unordered_map<const ir::BufferNode*, ir::Buffer> words_;
+  const int64_t longest_stride_;
   std::unordered_map<const ir::BufferNode*, int> neighbours_;
 };
 
@@ -433,10 +454,10 @@ ir::Bounds bounds_of(const ir::Kernel& kernel) {
 
 }  // namespace
 
-ir::Kernel flatten_access(const ir::Kernel& kernel) {
+ir::Kernel flatten_access(const ir::Kernel& kernel, int64_t longest_stride) {
   ir::Kernel result = kernel;
   const ir::Bounds bounds = bounds_of(kernel);
-  Flattener flattener;
+  Flattener flattener(longest_stride);
   result.body = ir::simplify(flattener.run(kernel.body, bounds), bounds);
   for (ir::Kernel::Param& param : result.params) {
     if (param.buffer->layout.pack > 1) param.buffer = flattener.words_of(param.buffer);

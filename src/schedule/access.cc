@@ -17,6 +17,9 @@ int vector_dim(const ir::Layout& layout, int rank) {
 
 bool is_blocked(const ir::Layout& layout) { return !layout.axes.empty() && !layout.flat; }
 
+// Of loads that read whole vectors and shuffle them.
+constexpr int64_t longest_stride = 4;
+
 Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis, int lanes,
             const ir::Bounds& bounds, bool inside) {
   int moving = -1;
@@ -39,10 +42,17 @@ Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis,
                                                       !ir::uses(select->condition, axis.get()) &&
                                                       layout.memory != ir::Memory::texture)
     index = select->no;
-  const Expr offset = ir::simplify(index - step, bounds);
-  if (ir::uses(offset, axis.get())) return Along::gather;
   const bool texture = layout.memory == ir::Memory::texture;
-  if (!is_blocked(layout) && !texture) return Along::contiguous;
+  Expr offset = ir::simplify(index - step, bounds);
+  bool strided = false;
+  for (int64_t stride = 2; stride <= longest_stride && inside && !texture; ++stride) {
+    if (!ir::uses(offset, axis.get())) break;
+    offset = ir::simplify(index - step * ir::index(stride), bounds);
+    strided = true;
+  }
+  if (ir::uses(offset, axis.get())) return Along::gather;
+  const Along lies = strided ? Along::strided : Along::contiguous;
+  if (!is_blocked(layout) && !texture) return lies;
   if (texture && !is_blocked(layout)) {  // flat: rows must start at texels
     const auto extent = ir::as_int(load.buffer->shape.back());
     if (!extent || *extent % lanes != 0) return Along::gather;
@@ -53,8 +63,7 @@ Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis,
   const bool rows = !texture && moving == rank - 1 && outer + 1 == static_cast<size_t>(rank) &&
                     layout.axes[outer].dim == moving;
   const int64_t last = bounds.of(axis).high;
-  if (rows && (inside || (last < ir::Range{}.high && (last + 1) % lanes == 0)))
-    return Along::contiguous;
+  if (rows && (inside || (last < ir::Range{}.high && (last + 1) % lanes == 0))) return lies;
   if (inside) return Along::gather;
   const int64_t multiple = bounds.multiple_of(offset);
   return multiple % lanes == 0 ? Along::contiguous : Along::gather;

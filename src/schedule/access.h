@@ -14,6 +14,7 @@ namespace gossamer::schedule {
 enum class Along : uint8_t {
   still,       // the address does not depend on the axis
   contiguous,  // consecutive elements, starting at a whole vector where the layout is blocked
+  strided,     // every second to fourth element, where vectors may begin anywhere
   gather,      // anything else
 };
 
@@ -23,7 +24,8 @@ int vector_dim(const ir::Layout& layout, int rank);
 // True where elements of `vector_dim` beyond a block of `lanes` are not consecutive.
 bool is_blocked(const ir::Layout& layout);
 
-// `inside`: vectors may begin anywhere along the axis, but none of them reaches past its end.
+// `inside`: vectors may begin anywhere along the axis, but none of them reaches past its end. Only
+// then is a load strided.
 Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis, int lanes,
             const ir::Bounds& bounds, bool inside = false);
 

@@ -280,10 +280,10 @@ class Interpreter {
     const auto at = static_cast<int>(std::ranges::find(axes, id) - axes.begin());
     const ops::Stage& stage = s_.stage();
     if (at < static_cast<int>(axes.size())) {
-      if (skips_lanes(stage, at, s_.capabilities())) return Tail::guard;
       const ir::Layout& layout = stage.output->layout;
       const bool is_padded = is_blocked(layout) &&
                              vector_dim(layout, static_cast<int>(stage.output->shape.size())) == at;
+      if (!is_padded && skips_lanes(stage, at, s_.capabilities())) return Tail::guard;
       if (is_padded || stage.kind != ops::StageKind::reduce) return Tail::round_up;
     }
     return extent(id) ? Tail::shift : Tail::clamp;

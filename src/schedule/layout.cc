@@ -109,6 +109,7 @@ class Chooser {
         case Along::contiguous:
           points += costs_.contiguous;
           break;
+        case Along::strided:
         case Along::gather:
           if (!in_terms && is_column(*load, stage.axes[axis])) {
             points += costs_.contiguous;

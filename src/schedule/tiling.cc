@@ -60,7 +60,7 @@ int lanes_of_rows(const Stage& stage, int dim, const Capabilities& caps) {
     const Along lies =
         along(*load, load->buffer->layout, stage.axes[axis], caps.vector_lanes, bounds, true);
     if (lies == Along::gather) return 0;
-    moves_along |= lies == Along::contiguous;
+    moves_along |= lies != Along::still;
   }
   const auto most = static_cast<int>(std::bit_floor(static_cast<uint64_t>(extent)));
   return moves_along ? std::min(caps.vector_lanes, most) : 0;

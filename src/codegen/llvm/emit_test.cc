@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -11,8 +12,10 @@
 #include <cstring>
 #include <limits>
 
+#include "codegen/digits.h"
 #include "ir/build.h"
 #include "ir/scalar.h"
+#include "ir/simplify.h"
 
 namespace gossamer::codegen::llvm_ {
 namespace {
@@ -432,6 +435,74 @@ TEST(LlvmEmit, GathersAndStridedVectors) {
   for (size_t i = 0; i < 64; ++i) x[i] = static_cast<float>(i);
   code.run(0, 8, {x.data(), y.data()});
   for (size_t i = 0; i < 64; ++i) EXPECT_EQ(y[i], 2 * x[i]);
+}
+
+// Digits of the item are counted from whatever item a range begins with, and none is computed for a
+// range of nothing, whose extents may be 0.
+TEST(LlvmEmit, CountsDigitsOfOpenExtents) {
+  const Buffer out = ir::buffer("out", DType::i32, {index(1000)});
+  const Var item = ir::var("item"), n = ir::var("n"), m = ir::var("m");
+  const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k"), l = ir::var("l");
+  const Expr columns = Expr(m) + index(2);
+  const Stmt body = ir::let(
+      i, ir::floordiv(item, ir::simplify(Expr(n) * columns * index(3))),
+      ir::let(j, ir::floormod(ir::floordiv(item, ir::simplify(columns * index(3))), n),
+              ir::let(k, ir::floormod(ir::floordiv(item, columns), 3),
+                      ir::let(l, ir::floormod(item, columns),
+                              ir::store(out, {Expr(item)},
+                                        ir::cast(DType::i32, Expr(i) * index(1000) + Expr(j) * 100 +
+                                                                 Expr(k) * 10 + Expr(l)))))));
+  const Stmt loop = ir::loop(item, index(1000), LoopKind::grid, body);
+  EXPECT_EQ(digits_of(*ir::as<ir::For>(loop)).size(), 4U);
+  Loaded code({Kernel{"digits", {{out, true}}, {n, m}, loop}});
+  const auto number = [](int64_t value) { return reinterpret_cast<const void*>(value); };
+  for (const int64_t rows : {1, 4, 7}) {
+    for (const int64_t begin : {0, 1, 23, 100}) {
+      const int64_t wide = 1 + rows % 3 + 2;
+      std::vector<int32_t> got(300, -1);
+      code.run(begin, 300, {got.data(), number(rows), number(wide - 2)});
+      for (int64_t at = 0; at < 300; ++at) {
+        const int64_t wanted = at / (rows * wide * 3) * 1000 + at / (wide * 3) % rows * 100 +
+                               at / wide % 3 * 10 + at % wide;
+        EXPECT_EQ(got[static_cast<size_t>(at)], at < begin ? -1 : wanted) << rows << " " << at;
+      }
+    }
+  }
+  code.run(0, 0, {nullptr, number(0), number(-2)});
+}
+
+// Vectors of strides end with the last element that is there.
+TEST(LlvmEmit, StridedVectorsReadNothingElse) {
+  constexpr int lanes = 8;
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  auto* const memory = static_cast<std::byte*>(
+      mmap(nullptr, static_cast<size_t>(3 * page), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(mprotect(memory + page, static_cast<size_t>(page), PROT_READ | PROT_WRITE), 0);
+  for (const int64_t stride : {-4, -3, -2, -1, 2, 3, 4, 5}) {
+    const int64_t span = (lanes - 1) * std::abs(stride) + 1;
+    const Buffer in = ir::buffer("in", DType::f32, {index(2 * span)}),
+                 out = ir::buffer("out", DType::f32, {index(2 * lanes)});
+    const Var g = ir::var("g");
+    const Expr first = Expr(g) * index(span) + index(stride < 0 ? span - 1 : 0);
+    const Stmt body = ir::store(out, {ir::ramp(Expr(g) * index(lanes), 1, lanes)},
+                                ir::load(in, {ir::ramp(first, stride, lanes)}));
+    Loaded code({Kernel{
+        "strided", {{in, false}, {out, true}}, {}, ir::loop(g, index(2), LoopKind::grid, body)}});
+    std::vector<float> y(2 * lanes);
+    for (const bool at_end : {false, true}) {
+      auto* const x =
+          reinterpret_cast<float*>(memory + page * (at_end ? 2 : 1)) - (at_end ? 2 * span : 0);
+      for (int64_t i = 0; i < 2 * span; ++i) x[i] = static_cast<float>(i);
+      code.run(0, 2, {x, y.data()});
+      for (int64_t i = 0; i < 2 * lanes; ++i) {
+        const int64_t lane = i % lanes;
+        const int64_t at = stride < 0 ? span - 1 + lane * stride : lane * stride;
+        EXPECT_EQ(y[static_cast<size_t>(i)], static_cast<float>(i / lanes * span + at)) << stride;
+      }
+    }
+  }
+  munmap(memory, static_cast<size_t>(3 * page));
 }
 
 TEST(LlvmEmit, PlanComputesFromDimensions) {

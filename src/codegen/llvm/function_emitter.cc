@@ -63,7 +63,11 @@ void FunctionEmitter::emit(const Stmt& stmt) {
       return;
     case ir::NodeKind::Let: {
       const auto* let = ir::as<ir::Let>(stmt);
-      vars_[let->var.get()] = emit_value(let->value);
+      const auto counted = counters_.find(let->var.get());
+      vars_[let->var.get()] =
+          counted == counters_.end()
+              ? emit_value(let->value)
+              : b_.CreateLoad(counted->second->getAllocatedType(), counted->second);
       emit(let->body);
       return;
     }
@@ -104,16 +108,60 @@ void FunctionEmitter::emit_loop(const ir::For& loop, llvm::Value* begin, llvm::V
     b_.CreateBr(body);
   else
     b_.CreateCondBr(b_.CreateICmpSLT(begin, end), body, after);
+  const std::vector<Digit> digits =
+      loop.loop == ir::LoopKind::grid ? digits_of(loop) : std::vector<Digit>();
+  std::vector<llvm::Value*> extents;
+  if (!digits.empty()) {
+    // Here, extents that divide are not 0.
+    auto* start = llvm::BasicBlock::Create(context, "start", &function_, body);
+    before->getTerminator()->replaceSuccessorWith(body, start);
+    b_.SetInsertPoint(start);
+    vars_[loop.var.get()] = begin;
+    extents = start_counting(digits);
+    b_.CreateBr(body);
+    before = start;
+  }
   b_.SetInsertPoint(body);
   llvm::PHINode* var = b_.CreatePHI(begin->getType(), 2, loop.var->name);
   var->addIncoming(begin, before);
   vars_[loop.var.get()] = var;
   emit(loop.body);
   cache_.clear();
+  if (!digits.empty()) count(digits, extents);
   llvm::Value* next = b_.CreateAdd(var, llvm::ConstantInt::get(var->getType(), 1), "", true, true);
   var->addIncoming(next, b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateICmpSLT(next, end), body, after);
   b_.SetInsertPoint(after);
+}
+
+std::vector<llvm::Value*> FunctionEmitter::start_counting(const std::vector<Digit>& digits) {
+  std::vector<llvm::Value*> extents;
+  for (const auto& [let, extent] : digits) {
+    llvm::Value* first = emit_value(let->value);
+    llvm::AllocaInst* counter = allocate(first->getType(), 1, let->var->name);
+    promotable_.push_back(counter);
+    counters_[let->var.get()] = counter;
+    b_.CreateStore(first, counter);
+    extents.push_back(extent ? emit_value(extent) : nullptr);
+  }
+  cache_.clear();
+  return extents;
+}
+
+void FunctionEmitter::count(const std::vector<Digit>& digits,
+                            const std::vector<llvm::Value*>& extents) {
+  llvm::Value* carry = nullptr;
+  for (size_t at = 0; at < digits.size(); ++at) {
+    llvm::AllocaInst* counter = counters_.at(digits[at].let->var.get());
+    llvm::Type* type = counter->getAllocatedType();
+    llvm::Value* step = carry ? b_.CreateZExt(carry, type) : llvm::ConstantInt::get(type, 1);
+    llvm::Value* next = b_.CreateAdd(b_.CreateLoad(type, counter), step, "", true, true);
+    if (extents[at]) {
+      carry = b_.CreateICmpEQ(next, extents[at]);
+      next = b_.CreateSelect(carry, llvm::ConstantInt::get(type, 0), next);
+    }
+    b_.CreateStore(next, counter);
+  }
 }
 
 void FunctionEmitter::emit_while(const ir::While& loop) {

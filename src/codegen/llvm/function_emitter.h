@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/digits.h"
 #include "codegen/llvm/target.h"
 #include "ir/nodes.h"
 
@@ -52,6 +53,9 @@ class FunctionEmitter {
   // Statements (function_emitter.cc)
   void emit(const Stmt& stmt);
   void emit_loop(const ir::For& loop, llvm::Value* begin, llvm::Value* end);
+  // Counters begin with the digits of the loop's first number; gives their extents.
+  std::vector<llvm::Value*> start_counting(const std::vector<Digit>& digits);
+  void count(const std::vector<Digit>& digits, const std::vector<llvm::Value*>& extents);
   void emit_while(const ir::While& loop);
   void emit_branch(const ir::If& branch);
   void emit_alloc(const ir::Alloc& alloc);
@@ -66,6 +70,9 @@ class FunctionEmitter {
   llvm::Value* address(const Memory& memory, DType storage, llvm::Value* index);
   llvm::Value* load_scalar(const Memory& memory, DType storage, llvm::Value* index,
                            llvm::Value* mask);
+  // Of a short stride; `wanted`, a boolean or null: whether it may be read.
+  llvm::Value* load_strided(const Memory& memory, DType storage, const ir::Ramp& ramp,
+                            llvm::Value* wanted);
   llvm::Value* from_memory(llvm::Value* value, DType storage);
   llvm::Value* to_memory(llvm::Value* value, DType storage);
   void annotate(llvm::Instruction* access, const Memory& memory);
@@ -98,6 +105,7 @@ class FunctionEmitter {
   const Target& target_;
   llvm::BasicBlock* entry_;  // allocations only; jumps to the first real block
   std::unordered_map<const ir::VarNode*, llvm::Value*> vars_;
+  std::unordered_map<const ir::VarNode*, llvm::AllocaInst*> counters_;
   std::unordered_map<const ir::BufferNode*, Memory> memories_;
   std::vector<llvm::MDNode*> scopes_;
   llvm::MDNode* scope_domain_ = nullptr;

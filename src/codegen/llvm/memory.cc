@@ -60,6 +60,40 @@ llvm::Value* FunctionEmitter::load_scalar(const Memory& memory, DType storage, l
   return from_memory(load, storage);
 }
 
+// Strides whose vectors are read whole and shuffled: beyond four, lanes one by one are fewer loads.
+bool is_short(int64_t stride) { return stride != 0 && std::abs(stride) <= 4; }
+
+// As many vectors as the stride, from the first element to the last one that a lane needs: nothing
+// before or after is read.
+llvm::Value* FunctionEmitter::load_strided(const Memory& memory, DType storage,
+                                           const ir::Ramp& ramp, llvm::Value* wanted) {
+  const int lanes = ramp.type.lanes;
+  const auto stride = static_cast<int>(std::abs(ramp.stride));
+  const int last = (lanes - 1) * stride;
+  llvm::Type* type = llvm::FixedVectorType::get(memory_type(storage), static_cast<unsigned>(lanes));
+  llvm::Value* first = emit_value(ramp.base);
+  if (ramp.stride < 0) first = b_.CreateAdd(first, constant_int({DType::index, 1}, -last));
+  llvm::Value* result = nullptr;
+  for (int part = 0; part < stride; ++part) {
+    const int begin = std::min(part * lanes, last + 1 - lanes);
+    llvm::Value* at = b_.CreateAdd(first, constant_int({DType::index, 1}, begin));
+    llvm::Value* pointer = address(memory, storage, at);
+    if (wanted && !memory.is_private) pointer = b_.CreateSelect(wanted, pointer, memory.pointer);
+    auto* value = b_.CreateAlignedLoad(type, pointer,
+                                       llvm::Align(static_cast<uint64_t>(ir::byte_size(storage))));
+    annotate(value, memory);
+    llvm::SmallVector<int> lanes_of(static_cast<size_t>(lanes));
+    for (int lane = 0; lane < lanes; ++lane) {
+      const int offset = (ramp.stride < 0 ? lanes - 1 - lane : lane) * stride;
+      const bool here = offset >= begin && offset < begin + lanes && offset >= part * lanes;
+      lanes_of[static_cast<size_t>(lane)] = here ? lanes + offset - begin : lane;
+    }
+    result =
+        b_.CreateShuffleVector(result ? result : llvm::PoisonValue::get(type), value, lanes_of);
+  }
+  return result;
+}
+
 llvm::Value* FunctionEmitter::emit_load(const ir::Load& load) {
   const Memory& memory = memory_of(load.buffer);
   const DType storage = load.buffer->storage;
@@ -90,6 +124,8 @@ llvm::Value* FunctionEmitter::emit_load(const ir::Load& load) {
     annotate(value, memory);
     return from_memory(value, storage);
   }
+  if (const auto* ramp = ir::as<ir::Ramp>(index); ramp && !by_lane && is_short(ramp->stride))
+    return from_memory(load_strided(memory, storage, *ramp, mask ? any_lane() : nullptr), storage);
   // A gather, lane by lane.
   llvm::Value* indices = emit_value(index);
   llvm::Value* result = llvm::PoisonValue::get(type_of({storage, lanes}));

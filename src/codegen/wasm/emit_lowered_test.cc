@@ -261,6 +261,27 @@ TEST(EmitLowered, GathersAndScatters) {
   }
 }
 
+// Loads of strides read nothing but what is between their first and their last lane.
+TEST(EmitLowered, StridedLoads) {
+  for (const int64_t stride : {-3, -2, -1, 2, 3, 4}) {
+    const int64_t span = 7 * std::abs(stride) + 1;
+    const Buffer in = floats("in", 2 * span), out = floats("out", 16);
+    const Var g = var("g");
+    const Expr first = Expr(g) * index(span) + index(stride < 0 ? span - 1 : 0);
+    const Kernel kernel{
+        "strided",
+        {{in, false}, {out, true}},
+        {},
+        grid(g, 2, put(out, Expr(g) * index(8), load(in, {ramp(first, stride, 8)})))};
+    const auto values = numbers(static_cast<size_t>(2 * span));
+    const auto got = run_one(kernel, {memory_of(values), Memory(64)}, {}, 2);
+    for (int64_t k = 0; k < 16; ++k) {
+      const int64_t at = k / 8 * span + (stride < 0 ? span - 1 : 0) + k % 8 * stride;
+      EXPECT_EQ(got[static_cast<size_t>(k)], values[static_cast<size_t>(at)]) << stride;
+    }
+  }
+}
+
 // 16-bit floats in, one operation, 16-bit floats out.
 TEST(EmitLowered, HalfPrecision) {
   for (DType dtype : {DType::f16, DType::bf16}) {

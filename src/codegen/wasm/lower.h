@@ -89,6 +89,8 @@ class Lowering {
   Pieces load(const ir::Load& e);
   Pieces load_local(const ir::Load& e, const Place& place);
   Pieces load_contiguous(const ir::Load& e, const Place& place, const ir::Expr& first);
+  // Of four bytes an element and a stride of at most three, in either direction.
+  Pieces load_strided(const ir::Load& e, const Place& place, const ir::Ramp& ramp);
   ValueId load_scalar(ir::DType dtype, const Place& place, const Linear& bytes);
   Pieces gather(ir::DType dtype, const std::vector<std::pair<const Place*, Linear>>& lanes);
   // Neighbours in memory that are read as one word; nullopt: it is nothing like that.

@@ -163,6 +163,9 @@ Pieces Lowering::load(const ir::Load& e) {
     bytes.add(linear(splat->a), size);
     return make_.splat(e.type, load_scalar(dtype, place, bytes));
   }
+  if (auto* ramp = ir::as<ir::Ramp>(index);
+      ramp && size == 4 && std::abs(ramp->stride) <= 3 && e.type.lanes % 4 == 0)
+    return load_strided(e, place, *ramp);
   std::vector<std::pair<const Place*, Linear>> lanes;
   for (Linear& lane : lane_indices(index)) {
     Linear bytes;
@@ -189,6 +192,30 @@ std::vector<Linear> Lowering::lane_indices(const Expr& index) {
       lanes.push_back(Linear::of_atom(make_.extract(DType::index, pieces, k)));
   }
   return lanes;
+}
+
+// Two vectors, from the first to the last of four lanes, have them all.
+Pieces Lowering::load_strided(const ir::Load& e, const Place& place, const ir::Ramp& ramp) {
+  const auto stride = static_cast<int>(std::abs(ramp.stride));
+  const int second = 3 * stride - 3;  // where the second one begins
+  const Linear base = linear(ramp.base);
+  const auto vector_at = [&](int64_t element) {
+    Linear bytes;
+    bytes.add(base, 4);
+    bytes.constant += 4 * element;
+    const Address at = address(place, bytes);
+    return f_.load(Op::v128_load, ValType::v128, at.pointer, at.offset, order_of(place));
+  };
+  const int words[] = {0, stride, 4 + 2 * stride - second, 7};
+  Pieces result;
+  for (int lane = 0; lane < e.type.lanes; lane += 4) {
+    const int64_t first = ramp.stride * (ramp.stride < 0 ? lane + 3 : lane);
+    const ValueId a = vector_at(first), b = vector_at(first + second);
+    result.push_back(ramp.stride < 0
+                         ? make_.shuffle_words(a, b, words[3], words[2], words[1], words[0])
+                         : make_.shuffle_words(a, b, words[0], words[1], words[2], words[3]));
+  }
+  return result;
 }
 
 Pieces Lowering::load_contiguous(const ir::Load& e, const Place& place, const Expr& first) {
