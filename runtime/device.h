@@ -119,6 +119,8 @@ class Device {
   virtual bool exact_dots() const { return false; }
   // What packages may need of it: "webgpu-f16".
   virtual bool has(std::string_view) const { return false; }
+  // Its buffers are HostBuffers (runtime/host_memory.h): kernels may use memory of the caller, too.
+  virtual bool in_host_memory() const { return false; }
   // Calls are cheaper on the thread that keeps what this gives, which may be nothing.
   virtual std::shared_ptr<void> attach() { return {}; }
   // Contents undefined. Errors: more memory than there is.

@@ -10,7 +10,7 @@
 namespace gossamer::runtime {
 
 namespace {
-constexpr size_t alignment = 64, slack = 128;
+constexpr size_t alignment = 64;
 constexpr size_t worth_asking = size_t{64} << 20;
 
 // The number behind a word of a file of the system; `otherwise` where there is none.
@@ -44,17 +44,33 @@ Result<> has_room(size_t bytes) {
   return fail(cat("would take ", bytes, " bytes, more than there is memory for"));
 }
 
+namespace {
+
+class OwnBuffer : public HostBuffer {
+ public:
+  using HostBuffer::HostBuffer;
+  OwnBuffer(const OwnBuffer&) = delete;
+  OwnBuffer& operator=(const OwnBuffer&) = delete;
+  ~OwnBuffer() override { std::free(data()); }
+};
+
+}  // namespace
+
 Result<std::unique_ptr<Buffer>> HostBuffer::allocate(size_t bytes) {
   GS_TRY(has_room(bytes));
-  const size_t rounded = (bytes + slack + alignment - 1) / alignment * alignment;
+  const size_t rounded = (bytes + read_past_end + alignment - 1) / alignment * alignment;
   void* const data = std::aligned_alloc(alignment, rounded);
   if (!data) return fail(cat("would take ", bytes, " bytes, more than there is memory for"));
-  // The slack is read, never used: defined contents keep checkers of memory quiet.
-  std::memset(static_cast<std::byte*>(data) + bytes, 0, slack);
-  return std::unique_ptr<Buffer>(new HostBuffer(static_cast<std::byte*>(data), bytes));
+  // What is read there is never used: defined contents keep checkers of memory quiet.
+  std::memset(static_cast<std::byte*>(data) + bytes, 0, read_past_end);
+  return std::make_unique<OwnBuffer>(static_cast<std::byte*>(data), bytes);
 }
 
-HostBuffer::~HostBuffer() { std::free(data_); }
+bool may_read_past_end(const std::byte* data, size_t size) {
+  constexpr uintptr_t page = 4096;  // at least: what begins in one can be read to its end
+  const auto end = reinterpret_cast<uintptr_t>(data) + size;
+  return size > 0 && (end - 1) / page == (end + read_past_end - 1) / page;
+}
 
 Result<> write_host(Buffer& to, size_t offset, std::span<const std::byte> bytes) {
   GS_TRY(check_range(to, offset, bytes.size()));

@@ -7,20 +7,23 @@ namespace gossamer::runtime {
 
 class HostBuffer : public Buffer {
  public:
-  // At a 64-byte boundary, with room at the end for a vector of 16 64-bit elements.
+  // Of somebody else.
+  HostBuffer(std::byte* data, size_t size) : data_(data), size_(size) {}
+  // Of its own, at a 64-byte boundary, with `read_past_end` more.
   static Result<std::unique_ptr<Buffer>> allocate(size_t bytes);
-  ~HostBuffer() override;
-  HostBuffer(const HostBuffer&) = delete;
-  HostBuffer& operator=(const HostBuffer&) = delete;
   size_t size() const override { return size_; }
   std::span<const std::byte> mapped() const override { return {data_, size_}; }
   std::byte* data() const { return data_; }
 
  private:
-  HostBuffer(std::byte* data, size_t size) : data_(data), size_(size) {}
   std::byte* data_;
   size_t size_;
 };
+
+// Bytes behind a buffer's end that kernels may read, of any value: a vector of 16 64-bit elements.
+inline constexpr size_t read_past_end = 128;
+// Whether that many bytes behind `size` bytes there can be read, whoever has them.
+bool may_read_past_end(const std::byte* data, size_t size);
 
 // An error where there is no room for that many bytes more. Ask before making what would end the
 // process, or have the system end it, where memory runs out.

@@ -72,6 +72,11 @@ Model::State::Sites Model::State::find_sites() const {
   return sites;
 }
 
+const Model::State::Sites& Model::State::known_sites() {
+  if (!sites) sites = find_sites();
+  return *sites;
+}
+
 BufferPool::Kind Model::State::form_of(size_t slot) const {
   const package::Slot& entry = module().slots[slot];
   return {entry.device == 0 ? device : side, entry.texture.width, entry.texture.layers};
@@ -173,7 +178,7 @@ Result<DeviceResults> Model::State::run_on_device(std::span<const DeviceFeed> gi
     return fail("a model with strings has no runs on the device");
   if (given.size() != wanted)
     return fail(cat("the model has ", wanted, " inputs, ", given.size(), " are given"));
-  if (!sites) sites = find_sites();
+  known_sites();
   pool->age();
   DeviceResults results;
   results.feeds.resize(wanted);

@@ -308,6 +308,7 @@ Result<> Model::State::write_inputs(std::span<const TensorView> feeds,
   for (size_t at = 0; at < feeds.size(); ++at) {
     const TensorView& feed = feeds[at];
     if (const Kept* const mine = kept.of_input(at); mine && mine->room > 0) continue;
+    if (lent && lent->has_input(at)) continue;
     if (on_device) {
       GS_ASSIGN(const bool there, take_feed(at));
       if (there) continue;
@@ -372,6 +373,13 @@ Result<> Model::State::read_outputs(const Sized& sizes, std::vector<HostTensor>&
       to.shape = std::move(shapes[at]);
       continue;
     }
+    if (auto* const bytes = lent ? lent->bytes_of(at) : nullptr) {
+      size_t size = static_cast<size_t>(ir::byte_size(port.dtype));
+      for (const int64_t extent : shapes[at]) size *= static_cast<size_t>(extent);
+      bytes->resize(size);
+      to = {port.dtype, std::move(shapes[at]), std::move(*bytes), {}};
+      continue;
+    }
     const auto mapped = memory_of(port.tensor)->mapped();
     take_output(port, std::move(shapes[at]), mapped.data() ? mapped.data() : copies[at].data(), to);
   }
@@ -391,10 +399,11 @@ Result<> Model::State::run(std::span<const TensorView> given, std::vector<HostTe
       GS_TRY(check_feed(inputs[at], feeds[at], cat("input \"", inputs[at].name, "\"")));
   }
   GS_TRY(feed_state(feeds));
-  return run_fed(feeds, [&](const Sized& sizes) { return read_outputs(sizes, results); });
+  return run_fed(feeds, [&](const Sized& sizes) { return read_outputs(sizes, results); }, &results);
 }
 
-Result<> Model::State::run_fed(std::span<const TensorView> feeds, const Finish& finish) {
+Result<> Model::State::run_fed(std::span<const TensorView> feeds, const Finish& finish,
+                               std::vector<HostTensor>* results) {
   GS_ASSIGN(std::vector<int64_t> dims, dims_of(feeds));
   launch_ranges.assign(module().run.size(), 0);
   launch_times.assign(module().run.size(), 0);
@@ -402,6 +411,7 @@ Result<> Model::State::run_fed(std::span<const TensorView> feeds, const Finish& 
   GS_ASSIGN(const std::vector<int64_t> longer, choose_room(dims));
   GS_ASSIGN(const Sized* const sizes, sizes_of(dims));
   GS_TRY(place_state(dims, *sizes));
+  const Lent lending(*this, feeds, longer, *sizes, results);
   [[maybe_unused]] const auto provided = provide_for_rows(dims, longer);
   GS_TRY(provide_slots(*sizes, 0));
   GS_TRY(write_inputs(feeds, dims));

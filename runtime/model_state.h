@@ -140,10 +140,45 @@ struct Model::State {
   Result<> read_outputs(const Sized& sizes, std::vector<HostTensor>& results);
   // Without those of the state.
   Result<> run(std::span<const TensorView> feeds, std::vector<HostTensor>& results);
+
+  // Memory of the caller in the places of slots, for one run on the CPU (lent_memory.cc): feeds
+  // that kernels read where they lie, and results that they write where they go.
+  class Lent {
+   public:
+    // `results`: of run(), or null. Where there is to be room for longer sequences, slots are
+    // larger than what is lent.
+    Lent(State& state, std::span<const TensorView> feeds, std::span<const int64_t> longer,
+         const Sized& sizes, std::vector<HostTensor>* results);
+    ~Lent();
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+    bool has_input(size_t at) const { return inputs_[at]; }
+    // The bytes of an output where kernels wrote them into those of a result; null: they did not.
+    std::vector<std::byte>* bytes_of(size_t output);
+
+   private:
+    struct Written {
+      size_t output;
+      HostTensor* result;  // whose bytes they are; null: nobody has them yet
+      std::vector<std::byte> bytes;
+    };
+    void place(size_t slot, std::byte* data, size_t size);
+    void lend_inputs(std::span<const TensorView> feeds, const Sized& sizes);
+    void lend_results(std::span<const TensorView> feeds, const Sized& sizes,
+                      std::span<HostTensor> results);
+
+    State& state_;
+    std::vector<bool> inputs_;
+    std::vector<Written> written_;
+    std::vector<std::pair<size_t, std::shared_ptr<Buffer>>> own_;  // what the slots had
+  };
+  Lent* lent = nullptr;  // of the run under way
+
   // What is done with the outputs where they lie.
   using Finish = std::function<Result<>(const Sized& sizes)>;
   // With those of the state.
-  Result<> run_fed(std::span<const TensorView> feeds, const Finish& finish);
+  Result<> run_fed(std::span<const TensorView> feeds, const Finish& finish,
+                   std::vector<HostTensor>* results = nullptr);
 
   // State (kept_state.cc)
   Result<> keep_state(const StateOptions& options);
@@ -191,6 +226,7 @@ struct Model::State {
   static constexpr size_t most_ahead = 3;
   std::vector<std::unique_ptr<Fence>> ahead;  // of the latest ones
   Sites find_sites() const;
+  const Sites& known_sites();
   Result<DeviceResults> run_on_device(std::span<const DeviceFeed> given,
                                       const std::shared_ptr<BufferPool>& pool, bool keep_feeds);
   // An output, as it goes out.

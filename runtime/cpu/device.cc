@@ -145,6 +145,7 @@ class CpuDevice : public Device {
   std::string description() const override {
     return cat("cpu, ", queue_.threads(), queue_.threads() == 1 ? " thread" : " threads");
   }
+  bool in_host_memory() const override { return true; }
   Result<std::unique_ptr<Buffer>> allocate(size_t bytes) override {
     return HostBuffer::allocate(bytes);
   }
