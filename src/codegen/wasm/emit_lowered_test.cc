@@ -10,6 +10,7 @@
 #include "codegen/wasm/run_module.h"
 #include "ir/build.h"
 #include "ir/scalar.h"
+#include "ir/simplify.h"
 #include "passes/legalize_types.h"
 #include "passes/lower_math.h"
 
@@ -258,6 +259,27 @@ TEST(EmitLowered, GathersAndScatters) {
   for (size_t k = 0; k < 16; ++k) {
     EXPECT_EQ(got[2 * k], values[static_cast<size_t>(picks[k])]);
     EXPECT_EQ(got[2 * k + 1], values[24 - k / 4 * 8 + k % 4 * 2]);
+  }
+}
+
+// Digits of the item are counted from whatever item a range begins with.
+TEST(EmitLowered, DigitsOfOpenExtents) {
+  const Buffer out = floats("out", 300);
+  const Var item = var("item"), n = var("n"), i = var("i"), j = var("j"), k = var("k");
+  const Expr columns = Expr(n) + index(2);
+  const Expr number = Expr(i) * index(100) + Expr(j) * index(10) + Expr(k);
+  const Stmt body =
+      let(i, floordiv(item, ir::simplify(columns * index(3))),
+          let(j, floormod(floordiv(item, columns), 3),
+              let(k, floormod(item, columns), store(out, {Expr(item)}, cast(DType::f32, number)))));
+  const Kernel kernel{"digits", {{out, true}}, {n}, grid(item, 300, body)};
+  for (const int32_t rows : {0, 1, 5}) {
+    const auto got = run_one(kernel, {Memory(1200)}, {rows}, 300);
+    for (int64_t at = 0; at < 300; ++at) {
+      const int64_t wide = rows + 2;
+      EXPECT_EQ(got[static_cast<size_t>(at)],
+                static_cast<float>(at / (wide * 3) * 100 + at / wide % 3 * 10 + at % wide));
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 // takes.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -60,6 +61,18 @@ class Lowering {
 
   void stmt(const ir::Stmt& s);
   void for_loop(const ir::For& loop);
+  // A digit of the item (codegen/digits.h): the local that has it from one item to the next, and
+  // its value in the one under way.
+  static constexpr int64_t max_index = std::numeric_limits<int32_t>::max();
+  struct Counter {
+    const ir::VarNode* var;
+    LocalId local;
+    ValueId extent;  // 0: the last digit
+    int64_t last = max_index;
+    ValueId now = 0;
+  };
+  std::vector<Counter> start_counting(const ir::For& loop);
+  void count(const std::vector<Counter>& counters);
   void while_loop(const ir::While& loop);
   void branch(const ir::If& s);
   void let(const ir::Let& s);
@@ -110,6 +123,7 @@ class Lowering {
   Instructions make_;
   AddressMaker addresses_;
   std::unordered_map<const ir::VarNode*, Binding> vars_;
+  std::unordered_map<const ir::VarNode*, ValueId> counted_;
   std::unordered_map<const ir::BufferNode*, Place> places_;
   std::unordered_map<const ir::BufferNode*, Usage> usage_;
   std::unordered_map<const ir::ExprNode*, Known> known_;

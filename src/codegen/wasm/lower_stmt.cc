@@ -1,5 +1,4 @@
-#include <limits>
-
+#include "codegen/digits.h"
 #include "codegen/wasm/lower.h"
 #include "ir/build.h"
 
@@ -9,7 +8,6 @@ using ir::DType;
 
 namespace {
 
-constexpr int64_t max_index = std::numeric_limits<int32_t>::max();
 constexpr int64_t max_locals = 64;  // of one private buffer
 
 }  // namespace
@@ -75,6 +73,10 @@ void Lowering::stmt(const ir::Stmt& s) {
 }
 
 void Lowering::let(const ir::Let& s) {
+  if (const auto found = counted_.find(s.var.get()); found != counted_.end()) {
+    vars_[s.var.get()] = {true, Linear::of_atom(found->second), {}};
+    return stmt(s.body);
+  }
   Binding binding;
   const ir::Type type = s.value->type;
   if (type == ir::Type(DType::index)) {
@@ -142,6 +144,8 @@ void Lowering::for_loop(const ir::For& loop) {
     return stmt(loop.body);
   }
   const ValueId extent = is_grid ? 0 : scalar(loop.extent);
+  std::vector<Counter> counters;
+  if (is_grid) counters = start_counting(loop);
   const RegionId here = f_.current();
   const RegionId body = f_.add_region(is_grid ? Region::Kind::grid : Region::Kind::counted);
   // A launch is never of nothing.
@@ -154,10 +158,44 @@ void Lowering::for_loop(const ir::For& loop) {
   vars_[loop.var.get()] = {true, Linear::of_atom(counter), {}};
   f_.memory_changed();
   f_.enter(body);
+  for (Counter& counter : counters) {
+    Pieces now{f_.get_local(counter.local, true)};
+    settle(now);
+    f_.set_range(now[0], {0, counter.last});
+    counted_[counter.var] = counter.now = now[0];
+  }
   stmt(loop.body);
+  count(counters);
   f_.enter(here);
   f_.memory_changed();
   f_.add_item({.kind = Item::Kind::loop, .region = body});
+}
+
+// The digits of the first item, which is the function's first parameter.
+std::vector<Lowering::Counter> Lowering::start_counting(const ir::For& loop) {
+  std::vector<Counter> counters;
+  const ValueId begin = f_.op(Op::param, ValType::i32, 0, 0, 0, 0, 1);
+  for (const auto& [let, extent] : digits_of(loop)) {
+    vars_[loop.var.get()] = {true, Linear::of_atom(begin), {}};
+    Counter counter{let->var.get(), f_.add_local(ValType::i32), extent ? scalar(extent) : 0};
+    if (const auto known = extent ? ir::as_int(extent) : std::nullopt) counter.last = *known - 1;
+    f_.add_item({.kind = Item::Kind::open_local, .imm = counter.local});
+    f_.add_item({.kind = Item::Kind::set_local, .b = scalar(let->value), .imm = counter.local});
+    counters.push_back(counter);
+  }
+  return counters;
+}
+
+void Lowering::count(const std::vector<Counter>& counters) {
+  ValueId carry = f_.i32(1);
+  for (const Counter& counter : counters) {
+    ValueId next = f_.op(Op::i32_add, ValType::i32, counter.now, carry);
+    if (counter.extent) {
+      carry = f_.op(Op::i32_eq, ValType::i32, next, counter.extent);
+      next = f_.op(Op::select, ValType::i32, f_.i32(0), next, carry);
+    }
+    f_.add_item({.kind = Item::Kind::set_local, .b = next, .imm = counter.local});
+  }
 }
 
 void Lowering::while_loop(const ir::While& loop) {
