@@ -9,13 +9,15 @@ namespace {
 // whose rows are 7 and 14 long, `sums` with products of a row and a matrix that no cache holds (of
 // 1, 2, 4 and 8, with and without fused multiply-adds), `transform` and `weight` by whole
 // runs of ResNet-18, whose convolutions had either tile or none, `far` with 3 x 3 convolutions of
-// 576 to 256 channels on an AMD EPYC with 1 MB of second-level cache; the rest was set
-// with the first schedules on x86-64, cpu and wasm.
+// 576 to 256 channels on an AMD EPYC with 1 MB of second-level cache, `kept_bytes`, `far_elements`
+// and `far_rows` with 20 products of 64 x 512 x 512 to 2048^3 on an Intel Xeon with 2 MB of it; the
+// rest was set with the first schedules on x86-64, cpu and wasm.
 constexpr Costs vector_units{.operand = 0.6,
                              .tile = 0.8,
                              .join = 1.04,
                              .far = 6,
                              .near_bytes = 768 << 10,
+                             .kept_bytes = 1 << 20,
                              .sums = 8,
                              .least_sums = 16,
                              .transform = 16,
@@ -31,6 +33,8 @@ constexpr Costs vector_units{.operand = 0.6,
                              .shared = 2,
                              .small_constant = 64,
                              .reuse = 8,
+                             .far_elements = 1 << 18,
+                             .far_rows = 128,
                              .copied = 32};
 
 // Invocations and fragments of GPUs. Not measured apart: the values of vector units, on which

@@ -27,6 +27,7 @@ struct Costs {
   double join;     // the inner axis alone must cost so much more than two axes as one row
   double far = 0;  // more for a vector of an operand that a tile reads more than `near_bytes` of
   int64_t near_bytes = int64_t{1} << 62;  // that a cache keeps from one tile of rows to the next
+  int64_t kept_bytes = int64_t{1} << 62;  // of the columns' operand, as `near_bytes`
   int64_t tiles = 0;  // that keep all processors busy: with fewer, tiles and workgroups are smaller
 
   // Of tiles without rows (tiling.cc).
@@ -52,6 +53,8 @@ struct Costs {
   // Copies of operands in the order in which they are walked (packing.cc).
   int64_t small_constant;  // so many elements are read in any order
   int64_t reuse;           // vectors' worth of the output that pay for a copy in each run
+  int64_t far_elements;    // of an operand in order, that are copied where they have
+  int64_t far_rows;        // so many rows to multiply
   int64_t copied;          // steps of a reduction that cost what a copy of its output does
 
   // Tiles in group memory (tiling.cc): the first that fits is taken. None: never.

@@ -110,7 +110,8 @@ void reduction(const Stage& stage, const Tiling& t, List& list) {
   const std::string walk = names_of({"k..", element});
   const std::string inside =
       straight ? names_of({tile.loops, walk, tile.lane}) : names_of({walk, tile.loops, tile.lane});
-  add(list, "reorder(", t.cache >= 0 ? cat(point(t.row_axis), ".tile, ") : "", inside, ")");
+  const bool rows_inside = t.cache >= 0 || t.rows_inside;
+  add(list, "reorder(", rows_inside ? cat(point(t.row_axis), ".tile, ") : "", inside, ")");
   add(list, "accumulate(", inside, ")");
   if (t.reduce_axis >= 0) add(list, "peel(", step(t.reduce_axis), ".block)");
   add(list, "unroll(k.., ", t.unroll, ")");

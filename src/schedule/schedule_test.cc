@@ -181,6 +181,23 @@ TEST(Layouts, ShortReductionsThatLeaveTheModelAreNotCopied) {
   }
 }
 
+// Of two inputs, the one whose rows are far apart is copied where many rows are multiplied by it.
+TEST(Layouts, LargeInputsOfManyRowsArePackedInEachRun) {
+  for (TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {
+    const auto is_packed = [&](int64_t rows, int64_t length) {
+      Product p(rows, length, 1024);
+      ops::Program stages{p.stage};
+      std::vector<std::pair<Buffer, Buffer>> replaced;
+      choose_layouts(stages, {{p.a.get(), p.b.get()}, {p.c.get()}, {}}, capabilities_of(target),
+                     replaced);
+      return stages[0].stage()->name == "pack";
+    };
+    EXPECT_EQ(is_packed(256, 1024), target != TargetKind::webgpu) << name_of(target);
+    EXPECT_FALSE(is_packed(64, 1024)) << name_of(target);
+    EXPECT_FALSE(is_packed(256, 128)) << name_of(target);
+  }
+}
+
 TEST(Layouts, ConstantsOfARowsProductArePackedAcrossItsTile) {
   for (TargetKind target : {TargetKind::cpu, TargetKind::wasm}) {
     const Capabilities caps = capabilities_of(target);

@@ -200,6 +200,24 @@ bool slides(const Stage& stage, const Capabilities& caps, const Tiling& tiling) 
   });
 }
 
+// Where a cache does not keep a packed operand of the columns from one tile of rows to the next,
+// one tile of columns after the other is read once. Narrow tiles would read the rows too often.
+void choose_order(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
+  constexpr int least_columns = 16;
+  if (!caps.is_vector_unit() || tiling.pattern != Pattern::contraction || tiling.rows == 1 ||
+      tiling.row_axis < 0 || tiling.vector_axis < tiling.row_axis ||
+      tiling.lanes * tiling.vectors < least_columns)
+    return;
+  const auto column = static_cast<size_t>(tiling.vector_axis);
+  int64_t bytes = ir::byte_size(ir::DType::f32) * extent_or(stage.extents[column], 0);
+  for (const Expr& extent : stage.reduce_extents) bytes *= extent_or(extent, 0);
+  tiling.rows_inside =
+      bytes > costs_of(caps).kept_bytes &&
+      std::ranges::all_of(loads_of(stage.values), [&](const ir::Load* load) {
+        return !moves(*load, stage.axes[column]) || is_blocked(load->buffer->layout);
+      });
+}
+
 // The axis that an operand is contiguous along is walked in blocks of a vector.
 void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const ir::Bounds bounds = ops::bounds_of_terms(stage);
@@ -526,6 +544,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   }
   if (!caps.texture_memory && (tiling.pattern != Pattern::reduce || stage.reduce_axes.size() > 1))
     choose_rows(stage, caps, tiling);
+  choose_order(stage, caps, tiling);
   choose_reduction(stage, caps, tiling);
   choose_window(stage, caps, tiling);
   if (tiling.rows == 1) tiling.vectors = vectors_without_rows(stage, tiling.vector_axis, caps);

@@ -49,7 +49,8 @@ struct Tiling {
   int parts = 1, part_vectors = 1;
   int64_t chunk = 1;  // points of one work item at least (CPU maps)
   bool share =
-      false;       // a work item computes all points of a run (access.h) from one reading (maps)
+      false;  // a work item computes all points of a run (access.h) from one reading (maps)
+  bool rows_inside = false;  // tiles of rows are walked for one tile of columns after the other
   int cache = -1;  // the factor that a work item computes once for all of its tiles of rows, along
                    // row_axis; -1: none
   bool operator==(const Tiling&) const = default;

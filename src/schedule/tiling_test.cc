@@ -2,8 +2,10 @@
 #include "schedule/tiling.h"
 #include "schedule/tiling_decoded.h"
 
+#include "schedule/access.h"
 #include "schedule/default_schedule.h"
 #include "schedule/test_stages.h"
+#include "schedule/tiling_parts.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -52,6 +54,31 @@ TEST(Tiling, LongReductionsHaveFewerVectors) {
   };
   EXPECT_EQ(vectors(512), 4);
   EXPECT_EQ(vectors(5184), 2);
+}
+
+// A packed operand that no cache keeps is read once: tiles of rows are inside of those of columns.
+TEST(Tiling, LargeOperandsAreWalkedByColumns) {
+  Capabilities avx512 = capabilities_of(TargetKind::cpu);
+  avx512.vector_lanes = 16;
+  avx512.vector_registers = 32;
+  avx512.tile_rows = 14;
+  avx512.tile_vectors = 4;
+  const auto tiling = [&](int64_t length, bool packed, const Capabilities& caps) {
+    const Stage stage = product(index(197), index(length), index(1024));
+    for (const ir::Load* load : loads_of(stage.values)) {
+      if (packed && moves(*load, stage.axes[1]))
+        const_cast<ir::BufferNode*>(load->buffer.get())->layout = {
+            .axes = {{1, 16, 0}, {0, 1, 0}, {1, 1, 16}}};
+    }
+    return default_tiling(stage, caps);
+  };
+  EXPECT_TRUE(tiling(1024, true, avx512).rows_inside);
+  EXPECT_FALSE(tiling(1024, false, avx512).rows_inside);
+  EXPECT_FALSE(tiling(128, true, avx512).rows_inside);
+  EXPECT_FALSE(tiling(1024, true, wasm).rows_inside);  // tiles have eight columns
+  const auto written = to_string(
+      Point{list_of(product(index(197), index(1024), index(1024)), tiling(1024, true, avx512))});
+  EXPECT_NE(written.find("reorder(i0.tile, k.., k0, row, vec, lane)"), std::string::npos) << written;
 }
 
 // Channels of two groups of a convolution read different elements: no vector has lanes of both.
