@@ -232,8 +232,8 @@ TEST_F(ModelTest, MemoryOfWeightsThatArePackedGoes) {
   const int64_t before = (*model)->report().memory_bytes;
   const HostTensor x = ramp(64);
   ASSERT_TRUE((*model)->run({&x, 1}).has_value());
-  // Of w nothing, of what is made of it all. The output is the caller's, and so is the input, unless
-  // what lies behind it cannot be read.
+  // Of w nothing, of what is made of it all. The output is the caller's, and so is the input,
+  // unless what lies behind it cannot be read.
   EXPECT_EQ(before, 16);
   EXPECT_LE((*model)->report().memory_bytes, 16 + 4 * 64);
 }

@@ -78,7 +78,8 @@ TEST(Tiling, LargeOperandsAreWalkedByColumns) {
   EXPECT_FALSE(tiling(1024, true, wasm).rows_inside);  // tiles have eight columns
   const auto written = to_string(
       Point{list_of(product(index(197), index(1024), index(1024)), tiling(1024, true, avx512))});
-  EXPECT_NE(written.find("reorder(i0.tile, k.., k0, row, vec, lane)"), std::string::npos) << written;
+  EXPECT_NE(written.find("reorder(i0.tile, k.., k0, row, vec, lane)"), std::string::npos)
+      << written;
 }
 
 // Channels of two groups of a convolution read different elements: no vector has lanes of both.
