@@ -498,7 +498,8 @@ TEST(LlvmEmit, StridedVectorsReadNothingElse) {
       for (int64_t i = 0; i < 2 * lanes; ++i) {
         const int64_t lane = i % lanes;
         const int64_t at = stride < 0 ? span - 1 + lane * stride : lane * stride;
-        EXPECT_EQ(y[static_cast<size_t>(i)], static_cast<float>(i / lanes * span + at)) << stride;
+        const int64_t element = i / lanes * span + at;
+        EXPECT_EQ(y[static_cast<size_t>(i)], static_cast<float>(element)) << stride;
       }
     }
   }

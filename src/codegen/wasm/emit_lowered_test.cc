@@ -277,8 +277,8 @@ TEST(EmitLowered, DigitsOfOpenExtents) {
     const auto got = run_one(kernel, {Memory(1200)}, {rows}, 300);
     for (int64_t at = 0; at < 300; ++at) {
       const int64_t wide = rows + 2;
-      EXPECT_EQ(got[static_cast<size_t>(at)],
-                static_cast<float>(at / (wide * 3) * 100 + at / wide % 3 * 10 + at % wide));
+      const int64_t wanted = at / (wide * 3) * 100 + at / wide % 3 * 10 + at % wide;
+      EXPECT_EQ(got[static_cast<size_t>(at)], static_cast<float>(wanted));
     }
   }
 }
