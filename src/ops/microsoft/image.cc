@@ -82,7 +82,10 @@ Result<> crop_and_resize(Builder& b) {
   b.output(
       0, b.compute("crop_and_resize", dtype, {images.dim(0), x.dim(1), size[0], size[1]},
                    [&](Point p) {
-                     Expr image = as_index(images({p[0]})), inside = ir::boolean(true);
+                     // Of an index that is out of range, the nearest image.
+                     Expr image = ir::min(ir::max(as_index(images({p[0]})), ir::index(0)),
+                                          ir::max(x.dim(0) - ir::index(1), ir::index(0)));
+                     Expr inside = ir::boolean(true);
                      std::vector<Expr> place;
                      for (int axis : {0, 1}) {
                        Expr first = ir::cast(wide, boxes({p[0], ir::index(axis)})),
