@@ -35,12 +35,6 @@ Result<Kernel> flatten_strided(const Kernel& kernel) {
   return passes::flatten_access(kernel, longest_stride);
 }
 Result<Kernel> legalize_types(const Kernel& kernel) { return passes::legalize_types(kernel); }
-Result<Kernel> legalize_but_halves(const Kernel& kernel) {
-  return passes::legalize_types(kernel, {.converts_halves = true});
-}
-
-constexpr Pass clamp{"clamp_guarded_loads", on_body<passes::clamp_guarded_loads>, 0};
-constexpr Pass clamp_unmasked{"clamp_unmasked_loads", on_body<passes::clamp_unmasked_loads>, 0};
 constexpr Pass round{"round_to_integers",
                      on_body<[](const ir::Stmt& body) { return passes::round_to_integers(body); }>,
                      0};
@@ -57,6 +51,12 @@ constexpr Pass legalize{"legalize_types", legalize_types,
                         static_cast<ir::Properties>(Property::storage_types)};
 constexpr Pass math{"lower_math", lower_math, static_cast<ir::Properties>(Property::math_lowered)};
 
+#ifdef GOSSAMER_LLVM  // modules of pages have no native generator
+Result<Kernel> legalize_but_halves(const Kernel& kernel) {
+  return passes::legalize_types(kernel, {.converts_halves = true});
+}
+constexpr Pass clamp{"clamp_guarded_loads", on_body<passes::clamp_guarded_loads>, 0};
+constexpr Pass clamp_unmasked{"clamp_unmasked_loads", on_body<passes::clamp_unmasked_loads>, 0};
 constexpr std::array cpu_passes{
     round,      // before unroll: there is less of it
     clamp,      // before unroll: ranges are those of loops, which unrolling dissolves
@@ -66,6 +66,7 @@ constexpr std::array cpu_passes{
     legalize,  // before lower_math: f16 functions become f32 ones
     math,      // last: its polynomials are plain arithmetic
 };
+#endif
 // Shaders need no clamping (accesses are robust, or made so by their generator) and bring their own
 // functions; their generators legalise types and functions themselves (raise).
 constexpr std::array gpu_passes{unroll, vectorize, flatten_access};
@@ -74,16 +75,20 @@ constexpr std::array wasm_passes{round, unroll, vectorize, flatten_strides<3>, l
 
 }  // namespace
 
-std::vector<Pass> passes_of(TargetKind target, const Machine& machine) {
+std::vector<Pass> passes_of(TargetKind target, [[maybe_unused]] const Machine& machine) {
   const auto list = [](const auto& passes) { return std::vector(passes.begin(), passes.end()); };
   if (is_gpu(target)) return list(gpu_passes);
-  if (target == TargetKind::wasm) return list(wasm_passes);
-  std::vector<Pass> passes = list(cpu_passes);
-  for (Pass& pass : passes) {
-    if (pass.run == legalize.run && machine.converts_halves) pass.run = legalize_but_halves;
-    if (pass.run == clamp.run && machine.masks_loads) pass = clamp_unmasked;
+#ifdef GOSSAMER_LLVM
+  if (target == TargetKind::cpu) {
+    std::vector<Pass> passes = list(cpu_passes);
+    for (Pass& pass : passes) {
+      if (pass.run == legalize.run && machine.converts_halves) pass.run = legalize_but_halves;
+      if (pass.run == clamp.run && machine.masks_loads) pass = clamp_unmasked;
+    }
+    return passes;
   }
-  return passes;
+#endif
+  return list(wasm_passes);
 }
 
 Result<Kernel> run_passes_before_access(Kernel kernel, TargetKind target) {
