@@ -49,23 +49,14 @@ Result<> Batch::prepare(std::map<std::string, HostTensor> feeds) {
   logits_at_ = place_of(model_.outputs(), "logits");
   words_ = model_.outputs()[logits_at_].shape.back();
   feeds_ = std::move(feeds);
-  for (const auto& [name, value] : feeds_)
-    if (place_of(model_.inputs(), name) == model_.inputs().size() || name == ids_input)
-      return refused(cat("\"", name, "\" is not an input of its runs"));
+  GS_TRY(check_feeds(model_, feeds_));
   GenerateOptions likeliest;
   likeliest.seed = 0;
   plain_ = sampling_of(likeliest, words_);
-  for (const Port& port : model_.inputs()) {
-    if (port.name == ids_input || port.name == mask_input || port.name == positions_input ||
-        port.name == kept_input || port.name == rows_input || plain_.contains(port.name) ||
-        feeds_.contains(port.name))
-      continue;
-    const HostTensor* const value = model_.default_of(port.name);
-    if (!value)
-      return refused(cat("it does not know the input \"", port.name, "\""),
-                     "give its value in `feeds`");
-    feeds_.emplace(port.name, *value);
-  }
+  GS_TRY(add_defaults(model_, feeds_, [&](const Port& port) {
+    return port.name == ids_input || port.name == mask_input || port.name == positions_input ||
+           port.name == kept_input || port.name == rows_input || plain_.contains(port.name);
+  }));
   model_.reset_state();
   if (options_.places == 1) return {};
   GS_ASSIGN(const bool mixes, mixes_lengths());

@@ -50,6 +50,26 @@ Result<> check_prompt(std::span<const int64_t> prompt, int64_t words) {
   return {};
 }
 
+Result<> check_feeds(const Model& model, const std::map<std::string, HostTensor>& feeds) {
+  for (const auto& [name, value] : feeds)
+    if (place_of(model.inputs(), name) == model.inputs().size() || name == ids_input)
+      return refused(cat("\"", name, "\" is not an input of its runs"));
+  return {};
+}
+
+Result<> add_defaults(const Model& model, std::map<std::string, HostTensor>& feeds,
+                      const std::function<bool(const Port&)>& counted) {
+  for (const Port& port : model.inputs()) {
+    if (feeds.contains(port.name) || counted(port)) continue;
+    const HostTensor* const value = model.default_of(port.name);
+    if (!value)
+      return refused(cat("it does not know the input \"", port.name, "\""),
+                     "give its value in `feeds`");
+    feeds.emplace(port.name, *value);
+  }
+  return {};
+}
+
 Result<> claim(Model& model) {
   if (model.claim()) return {};
   return refused("another one is under way on this model",

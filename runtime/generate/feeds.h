@@ -1,6 +1,8 @@
 // What runs of a language model are fed, and what has to be true of the model and its prompts.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +33,12 @@ size_t place_of(const std::vector<Port>& ports, std::string_view name);
 Result<> check_model(const Model& model);
 // Errors: no token, one outside of the vocabulary.
 Result<> check_prompt(std::span<const int64_t> prompt, int64_t words);
+// What callers feed. Errors: no input of the model, or the prompt's.
+Result<> check_feeds(const Model& model, const std::map<std::string, HostTensor>& feeds);
+// Adds defaults for the inputs that have no value and are not `counted` anew for each run. Errors:
+// one without a default.
+Result<> add_defaults(const Model& model, std::map<std::string, HostTensor>& feeds,
+                      const std::function<bool(const Port&)>& counted);
 // Errors: another generation is under way.
 Result<> claim(Model& model);
 

@@ -46,20 +46,11 @@ Result<> Generator::prepare(std::map<std::string, HostTensor> feeds) {
   logits_at_ = place_of(outputs, "logits");
   const int64_t words = outputs[logits_at_].shape.back();
   feeds_ = std::move(feeds);
-  for (const auto& [name, value] : feeds_)
-    if (place_of(model_.inputs(), name) == model_.inputs().size() || name == ids_input)
-      return refused(cat("\"", name, "\" is not an input of its runs"));
+  GS_TRY(check_feeds(model_, feeds_));
   feeds_.merge(sampling_of(options_, words));
-  for (const Port& port : model_.inputs()) {
-    if (port.name == ids_input || port.name == rows_input || feeds_.contains(port.name) ||
-        counted(port, 0, 1))
-      continue;
-    const HostTensor* const value = model_.default_of(port.name);
-    if (!value)
-      return refused(cat("it does not know the input \"", port.name, "\""),
-                     "give its value in `feeds`");
-    feeds_.emplace(port.name, *value);
-  }
+  GS_TRY(add_defaults(model_, feeds_, [&](const Port& port) {
+    return port.name == ids_input || port.name == rows_input || counted(port, 0, 1);
+  }));
   if (options_.prompt_lookup_num_tokens > 0) {
     if (place_of(model_.inputs(), rows_input) == model_.inputs().size())
       return refused("the package checks one token at a time",

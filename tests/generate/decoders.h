@@ -135,6 +135,19 @@ inline const std::expected<Package, Error>& package_for(const std::string& targe
   return found->second;
 }
 
+// On each target that this machine has, by its name: the decoder with its caches.
+class DecoderTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const auto& package = package_for(GetParam());
+    ASSERT_TRUE(package) << package.error().to_string();
+    auto loaded = load(*package, {.threads = 1, .state = {.by_name = true, .rows = context}});
+    if (!loaded) GTEST_SKIP() << loaded.error().to_string();
+    model.emplace(*std::move(loaded));
+  }
+  std::optional<Model> model;
+};
+
 // What a text should be: greedy tokens by run(), whose logits are read each time.
 inline Ids text_by_runs(Model& model, size_t tokens) {
   model.state().reset();

@@ -47,17 +47,7 @@ Said alone(Model& model, const Ids& from, const GenerateOptions& options) {
 const std::vector<Ids> prompts{{5, 7, 13},        {1},     {9, 9, 9, 2, 4, 40, 3}, {30, 2},
                                {8, 1, 59, 0, 22}, {17, 18}};
 
-class NativeBatchTest : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    const auto& package = package_for(GetParam());
-    ASSERT_TRUE(package) << package.error().to_string();
-    auto loaded = load(*package, {.threads = 1, .state = {.by_name = true, .rows = context}});
-    if (!loaded) GTEST_SKIP() << loaded.error().to_string();
-    model.emplace(*std::move(loaded));
-  }
-  std::optional<Model> model;
-};
+class NativeBatchTest : public DecoderTest {};
 
 TEST_P(NativeBatchTest, TextsAreThoseOfEachAlone) {
   std::vector<GenerateOptions> options;

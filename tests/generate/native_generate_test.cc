@@ -45,21 +45,13 @@ void expect_end_of_context(Generation generation) {
   EXPECT_NE(problem.find("40 positions"), std::string::npos) << problem;
 }
 
-class NativeGenerateTest : public testing::TestWithParam<const char*> {
+class NativeGenerateTest : public DecoderTest {
  protected:
-  void SetUp() override {
-    const auto& package = package_for(GetParam());
-    ASSERT_TRUE(package) << package.error().to_string();
-    auto loaded = load(*package, {.threads = 1, .state = {.by_name = true, .rows = context}});
-    if (!loaded) GTEST_SKIP() << loaded.error().to_string();
-    model.emplace(*std::move(loaded));
-  }
   int64_t rows() { return model->state().read("past.key").value()->shape()[2]; }
   std::string error_of(const GenerateOptions& options, const Ids& from = prompt) {
     const auto made = model->generate(from, options);
     return made ? "it began" : made.error().to_string();
   }
-  std::optional<Model> model;
 };
 
 TEST_P(NativeGenerateTest, GreedyTextIsThatOfRuns) {
