@@ -9,8 +9,8 @@
  */
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import {type Compiled, type CompileSettings, compiled, type Target} from './compiled.ts';
-import {writeTypes} from './declarations.ts';
+import type {Compiled} from './compiled.ts';
+import {HEADERS, imported, type ModelOptions} from './options.ts';
 import {serveFiles} from './serve.ts';
 import type {Bundler, ResolvedConfig, UserConfig, VitePlugin} from './vite.ts';
 
@@ -18,19 +18,10 @@ export type {CompileSettings, Target} from './compiled.ts';
 export type {CompiledModel, TypedModel} from './model.ts';
 export type {VitePlugin} from './vite.ts';
 
-export interface GossamerOptions {
-  /** What pages may run models with, the best first. Each takes its own copy of the weights. Default: webgpu, webgl and wasm. */
-  readonly targets?: readonly Target[] | undefined;
-  /** Options of compile(), for all models or by a model's file. */
-  readonly compile?: CompileSettings | ((file: string) => CompileSettings) | undefined;
+export interface GossamerOptions extends ModelOptions {
   /** False: the servers of Vite do not send the headers that WebAssembly's threads need (COOP, COEP). */
   readonly headers?: boolean | undefined;
-  /** True: writes NAME.d.onnx.ts next to each NAME.onnx, which names its inputs and outputs (TypeScript's allowArbitraryExtensions). */
-  readonly types?: boolean | undefined;
 }
-
-/** Without these, pages have one thread. */
-const HEADERS = {'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp'};
 
 /** The module of a model. `place`: an expression, the address of a file in the package's folder. Vite would take a literal for a file of the application. */
 const moduleOf = (place: string): string => `import {load as open} from '@gossamer/runtime';
@@ -40,7 +31,7 @@ export default {url, load: (options) => open(url, options)};
 `;
 
 /** The plugin. Building fails with the compiler's message for a model that cannot be compiled. */
-export default function gossamer({targets = ['webgpu', 'webgl', 'wasm'], compile = {}, headers = true, types = false}: GossamerOptions = {}): VitePlugin {
+export default function gossamer({headers = true, ...options}: GossamerOptions = {}): VitePlugin {
   const ready = new Map<string, Compiled>();
   let config: ResolvedConfig;
   return {
@@ -58,11 +49,9 @@ export default function gossamer({targets = ['webgpu', 'webgl', 'wasm'], compile
     async load(this: Bundler, id: string) {
       // With a query, such as ?url, it is Vite's.
       if (!id.endsWith('.onnx')) return undefined;
-      const settings = typeof compile === 'function' ? compile(id) : compile;
       this.addWatchFile(id);
-      const making = compiled(await readFile(id), id, targets, settings, join(config.cacheDir, 'gossamer'));
-      const made = await making.catch((problem: unknown) => this.error(`${id}: ${(problem as Error).message}`));
-      if (types) await writeTypes(id, made, '@gossamer/vite');
+      const making = imported(await readFile(id), id, options, join(config.cacheDir, 'gossamer'), '@gossamer/vite');
+      const made = await making.catch((problem: unknown) => this.error((problem as Error).message));
       if (config.command === 'serve') {
         ready.set(made.name, made);
         return moduleOf(JSON.stringify(`${config.base}@gossamer/${made.name}/index.json`));

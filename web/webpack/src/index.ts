@@ -8,21 +8,14 @@
  *     const model = await digits.load();
  */
 import {join} from 'node:path';
-import {type CompileSettings, compiled, type Target} from '../../vite/src/compiled.ts';
-import {writeTypes} from '../../vite/src/declarations.ts';
+import {HEADERS, imported, type ModelOptions} from '../../vite/src/options.ts';
 
 export type {CompileSettings, Target} from '../../vite/src/compiled.ts';
 export type {CompiledModel, TypedModel} from '../../vite/src/model.ts';
 
-export interface GossamerOptions {
-  /** What pages may run models with, the best first. Each takes its own copy of the weights. Default: webgpu, webgl and wasm. */
-  readonly targets?: readonly Target[] | undefined;
-  /** Options of compile(), for all models or by a model's file. */
-  readonly compile?: CompileSettings | ((file: string) => CompileSettings) | undefined;
+export interface GossamerOptions extends ModelOptions {
   /** The folder of the built application that packages go to. Default: 'models'. */
   readonly folder?: string | undefined;
-  /** True: writes NAME.d.onnx.ts next to each NAME.onnx, which names its inputs and outputs (TypeScript's allowArbitraryExtensions). */
-  readonly types?: boolean | undefined;
 }
 
 /** What of webpack's interface the loader uses. */
@@ -35,7 +28,7 @@ export interface LoaderContext {
 }
 
 /** For `devServer.headers` and for your own server: without these, pages have one thread. */
-export const headers = {'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp'};
+export const headers = HEADERS;
 
 /** The module of a model. Where the application is served from is known when it runs. */
 const moduleOf = (folder: string): string => `import {load as open} from '@gossamer/runtime';
@@ -49,14 +42,11 @@ export const raw = true;
 /** The loader. Building fails with the compiler's message for a model that cannot be compiled. */
 export default function gossamer(this: LoaderContext, model: Buffer): void {
   const done = this.async();
-  const {targets = ['webgpu', 'webgl', 'wasm'], compile = {}, folder = 'models', types = false} = this.getOptions();
-  const file = this.resourcePath;
+  const {folder = 'models', ...options} = this.getOptions();
   const make = async (): Promise<string> => {
-    const settings = typeof compile === 'function' ? compile(file) : compile;
-    const made = await compiled(model, file, targets, settings, join(this.rootContext, 'node_modules/.cache/gossamer'));
-    if (types) await writeTypes(file, made, '@gossamer/webpack');
+    const made = await imported(model, this.resourcePath, options, join(this.rootContext, 'node_modules/.cache/gossamer'), '@gossamer/webpack');
     for (const [name, bytes] of made.files) this.emitFile(`${folder}/${made.name}/${name}`, Buffer.from(bytes));
     return moduleOf(`${folder}/${made.name}`);
   };
-  make().then((code) => done(null, code), (problem: unknown) => done(new Error(`${file}: ${(problem as Error).message}`)));
+  make().then((code) => done(null, code), (problem: unknown) => done(problem as Error));
 }
