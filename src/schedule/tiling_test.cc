@@ -10,6 +10,8 @@
 namespace gossamer::schedule {
 namespace {
 
+const Capabilities avx512 = for_registers(capabilities_of(TargetKind::cpu), 512, 32);
+
 TEST(Tiling, SumsOfRowsRunAlongTheRows) {
   const Buffer a = ir::buffer("A", DType::f32, {index(32), index(64)});
   const Var i = ir::var("i"), k = ir::var("k");
@@ -41,11 +43,6 @@ TEST(Tiling, SumsWithoutRowsAreSeveralAtATime) {
 // Vectors of all columns' terms, from which tiles of rows are computed one after the other, stay in
 // a cache.
 TEST(Tiling, LongReductionsHaveFewerVectors) {
-  Capabilities avx512 = capabilities_of(TargetKind::cpu);
-  avx512.vector_lanes = 16;
-  avx512.vector_registers = 32;
-  avx512.tile_rows = 14;
-  avx512.tile_vectors = 4;
   const auto vectors = [&](int64_t length) {
     Stage stage = product(ir::dimension("rows", 1000), index(length), index(256));
     const_cast<ir::BufferNode*>(stage.output.get())->layout = {
@@ -58,11 +55,6 @@ TEST(Tiling, LongReductionsHaveFewerVectors) {
 
 // A packed operand that no cache keeps is read once: tiles of rows are inside of those of columns.
 TEST(Tiling, LargeOperandsAreWalkedByColumns) {
-  Capabilities avx512 = capabilities_of(TargetKind::cpu);
-  avx512.vector_lanes = 16;
-  avx512.vector_registers = 32;
-  avx512.tile_rows = 14;
-  avx512.tile_vectors = 4;
   const auto tiling = [&](int64_t length, bool packed, const Capabilities& caps) {
     const Stage stage = product(index(197), index(length), index(1024));
     for (const ir::Load* load : loads_of(stage.values)) {
@@ -84,8 +76,6 @@ TEST(Tiling, LargeOperandsAreWalkedByColumns) {
 
 // Channels of two groups of a convolution read different elements: no vector has lanes of both.
 TEST(Tiling, VectorsEndWhereGroupsDo) {
-  Capabilities avx512 = capabilities_of(TargetKind::cpu);
-  avx512.vector_lanes = 16;
   const auto lanes = [&](int64_t width) {
     const Buffer in = ir::buffer("A", DType::f32, {index(96), index(30)});
     const Buffer weights = ir::buffer("W", DType::f32, {index(96), index(width)});
