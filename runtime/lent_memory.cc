@@ -45,7 +45,7 @@ void Model::State::Lent::place(size_t slot, std::byte* data, size_t size) {
   own_.emplace_back(slot, std::exchange(state_.slots[slot], std::move(memory)));
 }
 
-// Those that kernels read as they are, and nobody writes.
+// Inputs that kernels read as they are and do not write.
 void Model::State::Lent::lend_inputs(std::span<const TensorView> feeds, const Sized& sizes) {
   const Sites& sites = state_.known_sites();
   for (size_t at = 0; at < feeds.size(); ++at) {

@@ -159,7 +159,7 @@ struct Model::State {
    private:
     struct Written {
       size_t output;
-      HostTensor* result;  // whose bytes they are; null: nobody has them yet
+      HostTensor* result;  // takes its bytes back unless they are taken; null: a new one
       std::vector<std::byte> bytes;
     };
     void place(size_t slot, std::byte* data, size_t size);
