@@ -11,7 +11,6 @@ namespace {
 
 using ir::DType;
 using ir::Expr;
-using ir::index;
 
 struct ImpliedDims : testing::Test {
   ir::Var batch = ir::var("batch"), room = ir::var("room"), width = ir::var("width");

@@ -74,7 +74,7 @@ function models() {
     checkpoint: ['PK\x03\x04\x00\x00archive/data.pkl', 'PyTorch checkpoint', 'torch.onnx.export'],
     pickle: ['\x80\x02}q\x00.', 'Python pickle', 'torch.onnx.export'],
     safetensors: ['\x02\0\0\0\0\0\0\0{}', 'safetensors', 'export the model'],
-    gguf: ['GGUF\x03\0\0\0', 'GGUF', 'export the model'],
+    gguf: ['GGUF\x03\0\0\0', 'the GGUF file is cut', 'downloaded completely'],
     json: ['{"error": "Unauthorized"}', 'JSON', '.onnx'],
   };
   for (const [name, [text, ...words]] of Object.entries(others))
