@@ -72,8 +72,10 @@ Expr operations_of(const ops::Stage& stage) {
   Product terms = points;
   terms.times(stage.reduce_extents);
   const int64_t once = operations_in({stage.result, stage.condition});
-  const int64_t joined = stage.in_order ? 0 : operations_in(stage.combiner.joined);
-  return points.of(once) + terms.of(operations_in(stage.values) + joined);
+  std::vector<Expr> joined;
+  for (const ops::Accumulator& one : stage.accumulators)
+    if (!stage.in_order) joined.push_back(one.joined);
+  return points.of(once) + terms.of(operations_in(stage.values) + operations_in(joined));
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ schedule::Group product_of(ir::Expr rows, ir::Expr columns, ir::Expr terms) {
   stage.reduce_axes = {k};
   stage.reduce_extents = {terms};
   const ir::Var left = ir::var("left", ir::DType::f32), right = ir::var("right", ir::DType::f32);
-  stage.combiner = {{left}, {right}, {ir::Expr(left) + right}, {ir::zero(ir::DType::f32)}};
+  stage.accumulators = {{left, right, ir::Expr(left) + right, ir::zero(ir::DType::f32)}};
   stage.values = {ir::load(a, {i, k}) * ir::load(b, {k, j})};
   stage.result = left;
   return {schedule::GroupForm::single, {{stage, {}, true}}};

@@ -81,19 +81,17 @@ struct Example {
     const Expr x = form == 2 ? ir::load(a, {i, Expr(k) + Expr(w)}) : ir::load(a, {i, k});
     const Expr term = x * ir::load(b, {k, j});
     const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    ops::Combiner& combiner = stage.combiner;
+    ops::Accumulators& accumulators = stage.accumulators;
     if (form < 3) {
-      combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::constant(DType::f32, 0)}};
+      accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
       stage.values = {term};
       stage.result = Expr(left) * 2.0;
       return;
     }
     // The greatest term and the sum of all.
     const Var sum = ir::var("sum", DType::f32), more = ir::var("more", DType::f32);
-    combiner.left = {left, sum};
-    combiner.right = {right, more};
-    combiner.joined = {ir::max(left, right), Expr(sum) + Expr(more)};
-    combiner.identity = {ir::lowest(DType::f32), ir::constant(DType::f32, 0)};
+    accumulators = {{left, right, ir::max(left, right), ir::lowest(DType::f32)},
+                    {sum, more, Expr(sum) + Expr(more), ir::constant(DType::f32, 0)}};
     stage.values = {term, x};
     stage.result = Expr(left) + Expr(sum) * 16.0;
   }
@@ -104,7 +102,7 @@ struct Example {
     stage.along = static_cast<size_t>(random.below(2));
     stage.segment = random.below(2) * (1 + random.below(4));
     const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    stage.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::constant(DType::f32, 0)}};
+    stage.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
     stage.values = {term};
     stage.result = Expr(left) * 2.0;
     if (stage.segment == 0) return;

@@ -33,9 +33,7 @@ Stage ordered(int64_t length, int64_t wanted, int64_t rows, size_t along) {
   std::vector<Expr> place(stage.axes.begin(), stage.axes.end());
   place[along] = r;
   stage.values = {ir::load(a, place)};
-  stage.combiner.left = {left};
-  stage.combiner.right = {right};
-  stage.combiner.joined = {Expr(left) < Expr(right)};
+  stage.accumulators = {{left, right, Expr(left) < Expr(right), {}}};
   return stage;
 }
 
@@ -93,7 +91,7 @@ TEST(RadixSort, OnlyWhereKernelsScatterKeysOf32Bits) {
   EXPECT_FALSE(has_digits(sort, capabilities_of(TargetKind::webgpu)));
   EXPECT_FALSE(has_digits(sort, capabilities_of(TargetKind::webgl)));
   EXPECT_FALSE(has_digits(ordered(500, 10, 1, 1), wasm));
-  sort.combiner.joined = {Expr(sort.combiner.left[0]) <= Expr(sort.combiner.right[0])};
+  sort.accumulators[0].joined = Expr(sort.accumulators[0].left) <= Expr(sort.accumulators[0].right);
   EXPECT_FALSE(has_digits(sort, wasm));
 }
 

@@ -247,8 +247,8 @@ class Fuser {
   static bool is_decoded(const Stage& producer, const Stage& consumer, const Uses& uses) {
     constexpr double least_ratio = 3;
     if (uses.in_values != 1 || uses.in_result > 0 || consumer.kind != StageKind::reduce ||
-        consumer.in_order || !consumer.combiner.is_sum() || consumer.reduce_axes.size() != 1 ||
-        !is_matrix_factor(consumer, producer.output.get()))
+        consumer.in_order || !ops::is_sum(consumer.accumulators) ||
+        consumer.reduce_axes.size() != 1 || !is_matrix_factor(consumer, producer.output.get()))
       return false;
     double read = 0;
     for (const ir::Buffer& input : ops::inputs_of(producer)) read += bytes_of(*input);

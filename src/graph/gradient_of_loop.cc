@@ -105,7 +105,7 @@ Result<> LoopGradient::find_states() {
     const Stage* stage = entry.stage();
     if (!stage || writer_before(stage->output) == nullptr) continue;
     if (stage->kind == ops::StageKind::scatter && !stage->initial.get() &&
-        !stage->condition.get() && stage->combiner.left.empty()) {
+        !stage->condition.get() && stage->accumulators.empty()) {
       rows_.push_back({stage, all_.total(stage->output)});
       all_.parts_.erase(stage->output.get());
     } else if (const ir::Buffer next = copied_by(*stage); next.get() != nullptr) {

@@ -7,9 +7,10 @@
 namespace gossamer::graph {
 namespace {
 
-ops::Combiner combiner_of(const std::function<Expr(Expr, Expr)>& join, const Expr& identity) {
+ops::Accumulators accumulator_of(const std::function<Expr(Expr, Expr)>& join,
+                                 const Expr& identity) {
   const Var left = ir::var("acc", identity->type), right = ir::var("term", identity->type);
-  return {{left}, {right}, {join(left, right)}, {identity}};
+  return {{left, right, join(left, right), identity}};
 }
 
 Expr add(const Expr& a, const Expr& b) { return a + b; }
@@ -24,16 +25,18 @@ Result<> StageGradient::of_reduction(const Tensor& cotangent) {
       pull_back(with_accumulators(leaf), points_);
       continue;
     }
-    const auto k = static_cast<size_t>(
-        std::ranges::find_if(stage_.combiner.left,
-                             [&](const Var& var) { return var.get() == leaf.leaf.get(); }) -
-        stage_.combiner.left.begin());
+    const auto k =
+        static_cast<size_t>(std::ranges::find_if(stage_.accumulators,
+                                                 [&](const ops::Accumulator& one) {
+                                                   return one.left.get() == leaf.leaf.get();
+                                                 }) -
+                            stage_.accumulators.begin());
     const auto active = [this](const Expr& e) { return is_active_load(e); };
     const Expr& term = stage_.values[k];
     const Root probe{term, {{}, ir::constant(term->type, 1)}};
     if (stage_.in_order) return unknown("goes on from what it has so far");
     if (cotangents_of({probe}, active).empty()) continue;
-    if (join_kind(stage_.combiner, k) == JoinKind::sum) {
+    if (join_kind(stage_.accumulators, k) == JoinKind::sum) {
       sums.push_back({term, {{}, stored(k, leaf.cotangent)}});
     } else {
       GS_TRY(of_accumulator(k, stored(k, leaf.cotangent)));
@@ -46,7 +49,7 @@ Result<> StageGradient::of_reduction(const Tensor& cotangent) {
 }
 
 Result<> StageGradient::of_accumulator(size_t k, const Expr& cotangent) {
-  switch (join_kind(stage_.combiner, k)) {
+  switch (join_kind(stage_.accumulators, k)) {
     case JoinKind::maximum:
     case JoinKind::minimum:
       of_extreme(k, cotangent);
@@ -71,8 +74,8 @@ Expr StageGradient::stored(size_t k, const Masked& cotangent) {
 
 Expr StageGradient::with_accumulators(const Expr& e) {
   ir::VarMap map;
-  for (size_t k = 0; k < stage_.combiner.left.size(); ++k) {
-    const Var& left = stage_.combiner.left[k];
+  for (size_t k = 0; k < stage_.accumulators.size(); ++k) {
+    const Var& left = stage_.accumulators[k].left;
     if (ir::uses(e, left.get()))
       map[left.get()] = stage_.kind == ops::StageKind::scan ? at_axes(running(k)) : accumulated(k);
   }
@@ -86,12 +89,12 @@ LeafCotangent StageGradient::with_accumulators(const Leaf& leaf) {
 }
 
 Expr StageGradient::accumulated(size_t k) {
-  const Expr left = stage_.combiner.left[k];
+  const Expr left = stage_.accumulators[k].left;
   if (stage_.result.same(left)) return at_axes(output_);
-  accumulators_.resize(stage_.combiner.left.size());
+  accumulators_.resize(stage_.accumulators.size());
   if (!accumulators_[k]) {
-    accumulators_[k] = reduced(cat(".joined", k ? cat(k) : ""), stage_.combiner, left->type.dtype,
-                               stage_.values, left);
+    accumulators_[k] = reduced(cat(".joined", k ? cat(k) : ""), stage_.accumulators,
+                               left->type.dtype, stage_.values, left);
   }
   return at_axes(accumulators_[k]);
 }
@@ -101,9 +104,9 @@ void StageGradient::of_extreme(size_t k, const Expr& cotangent) {
   const Expr& term = stage_.values[k];
   const ir::Type type = term->type;
   const Expr hits = term == accumulated(k);
-  const ops::Combiner sum = combiner_of(add, ir::zero(type));
+  const ops::Accumulators sum = accumulator_of(add, ir::zero(type));
   const Expr one = ir::select(hits, ir::constant(type, 1), ir::zero(type));
-  const Tensor count = reduced(".equals", sum, type.dtype, {one}, sum.left[0]);
+  const Tensor count = reduced(".equals", sum, type.dtype, {one}, sum[0].left);
   const Tensor share = over_axes(".share", type.dtype, cotangent / at_axes(count));
   pull_back({{term, {hits, at_axes(share)}}}, all_);
 }
@@ -113,11 +116,11 @@ void StageGradient::of_product(size_t k, const Expr& cotangent) {
   const Expr& term = stage_.values[k];
   const ir::Type type = term->type;
   const Expr is_zero = term == 0.0, one = ir::constant(type, 1), none = ir::zero(type);
-  const ops::Combiner sum = combiner_of(add, none), product = combiner_of(multiply, one);
+  const ops::Accumulators sum = accumulator_of(add, none), product = accumulator_of(multiply, one);
   const Tensor zero_count =
-      reduced(".zeros", sum, type.dtype, {ir::select(is_zero, one, none)}, sum.left[0]);
+      reduced(".zeros", sum, type.dtype, {ir::select(is_zero, one, none)}, sum[0].left);
   const Tensor rest =
-      reduced(".rest", product, type.dtype, {ir::select(is_zero, one, term)}, product.left[0]);
+      reduced(".rest", product, type.dtype, {ir::select(is_zero, one, term)}, product[0].left);
   const Tensor scaled = over_axes(".scaled", type.dtype, cotangent * at_axes(rest));
   const Expr counts = at_axes(zero_count);
   const Expr mask = counts == ir::select(is_zero, one, none);
@@ -135,18 +138,16 @@ Expr StageGradient::term_number() const {
 
 // The term that was chosen, by its number.
 Result<> StageGradient::of_choice(size_t k, const Expr& cotangent) {
-  ops::Combiner combiner = stage_.combiner;
-  const auto& choice = *ir::as<ir::Select>(combiner.joined[k]);
+  ops::Accumulators accumulators = stage_.accumulators;
+  const auto& choice = *ir::as<ir::Select>(stage_.accumulators[k].joined);
   const Var left = ir::var("at", ir::DType::i32), right = ir::var("at", ir::DType::i32);
-  const bool keeps = choice.yes.same(combiner.left[k]);
-  combiner.left.push_back(left);
-  combiner.right.push_back(right);
-  combiner.joined.push_back(
-      ir::select(choice.condition, keeps ? left : right, keeps ? right : left));
-  combiner.identity.push_back(ir::constant_int(ir::DType::i32, -1));
+  const bool keeps = choice.yes.same(accumulators[k].left);
+  accumulators.push_back({left, right,
+                          ir::select(choice.condition, keeps ? left : right, keeps ? right : left),
+                          ir::constant_int(ir::DType::i32, -1)});
   std::vector<Expr> values = stage_.values;
   values.push_back(term_number());
-  const Tensor chosen = reduced(".chosen", combiner, ir::DType::i32, values, left);
+  const Tensor chosen = reduced(".chosen", accumulators, ir::DType::i32, values, left);
   const Expr& term = stage_.values[k];
   pull_back({{term, {term_number() == at_axes(chosen), cotangent}}}, all_);
   return {};

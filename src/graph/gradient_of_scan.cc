@@ -13,30 +13,32 @@ class LinearSteps {
  public:
   LinearSteps(size_t count, ir::DType dtype) : count_(count) {
     for (size_t i = 0; i < count * count + count; ++i) {
-      combiner.left.push_back(ir::var(cat("l", i), dtype));
-      combiner.right.push_back(ir::var(cat("r", i), dtype));
-      combiner.identity.push_back(ir::constant(dtype, i < count * count && i / count == i % count));
+      accumulators.push_back({ir::var(cat("l", i), dtype),
+                              ir::var(cat("r", i), dtype),
+                              {},
+                              ir::constant(dtype, i < count * count && i / count == i % count)});
     }
     for (size_t i = 0; i < count; ++i) {
-      for (size_t j = 0; j < count; ++j) combiner.joined.push_back(product(i, j));
+      for (size_t j = 0; j < count; ++j) accumulators[i * count + j].joined = product(i, j);
     }
     for (size_t i = 0; i < count; ++i) {
-      Expr value = combiner.right[count * count + i];
+      Expr value = accumulators[count * count + i].right;
       for (size_t m = 0; m < count; ++m)
-        value =
-            value + Expr(combiner.right[i * count + m]) * Expr(combiner.left[count * count + m]);
-      combiner.joined.push_back(value);
+        value = value + Expr(accumulators[i * count + m].right) *
+                            Expr(accumulators[count * count + m].left);
+      accumulators[count * count + i].joined = value;
     }
   }
 
-  ops::Combiner combiner;
-  Var offset(size_t i) const { return combiner.left[count_ * count_ + i]; }
+  ops::Accumulators accumulators;
+  Var offset(size_t i) const { return accumulators[count_ * count_ + i].left; }
 
  private:
   Expr product(size_t i, size_t j) const {
     Expr value;
     for (size_t m = 0; m < count_; ++m) {
-      const Expr part = Expr(combiner.right[i * count_ + m]) * Expr(combiner.left[m * count_ + j]);
+      const Expr part =
+          Expr(accumulators[i * count_ + m].right) * Expr(accumulators[m * count_ + j].left);
       value = value ? value + part : part;
     }
     return value;
@@ -47,21 +49,22 @@ class LinearSteps {
 }  // namespace
 
 Result<> StageGradient::of_scan(const Tensor& cotangent) {
-  std::vector<Leaf> accumulators;
+  std::vector<Leaf> leaves;
   for (const Leaf& leaf : through_result(cotangent)) {
     if (leaf.leaf->kind == ir::NodeKind::Load) {
       pull_back(with_accumulators(leaf), points_);
     } else {
-      accumulators.push_back(leaf);
+      leaves.push_back(leaf);
     }
   }
-  if (accumulators.empty()) return {};
+  if (leaves.empty()) return {};
   if (stage_.in_order || stage_.segment > 0) return unknown("goes on from what it has so far");
-  const ops::Combiner& combiner = stage_.combiner;
-  const ir::DType dtype = combiner.left[0]->type.dtype;
-  if (!std::ranges::all_of(combiner.left, [&](const Var& one) { return one->type.dtype == dtype; }))
+  const ops::Accumulators& accumulators = stage_.accumulators;
+  const ir::DType dtype = accumulators[0].left->type.dtype;
+  if (!std::ranges::all_of(
+          accumulators, [&](const ops::Accumulator& one) { return one.left->type.dtype == dtype; }))
     return unknown("runs accumulators of several types");
-  return combiner.is_sum() ? of_running_sum(accumulators[0]) : of_running(accumulators);
+  return ops::is_sum(accumulators) ? of_running_sum(leaves[0]) : of_running(leaves);
 }
 
 std::vector<Expr> StageGradient::turned(const std::vector<Expr>& point) const {
@@ -97,20 +100,21 @@ Result<> StageGradient::of_running_sum(const Leaf& accumulator) {
 
 // The accumulators up to each place, as a tensor each.
 const Tensor& StageGradient::running(size_t k) {
-  const Expr left = stage_.combiner.left[k];
-  accumulators_.resize(stage_.combiner.left.size());
+  const Expr left = stage_.accumulators[k].left;
+  accumulators_.resize(stage_.accumulators.size());
   Tensor& made = accumulators_[k];
   if (made) return made;
   if (stage_.result.same(left)) return made = output_;
   const ir::DType dtype = left->type.dtype;
-  made = scanned(cat(".running", k ? cat(k) : ""), stage_.combiner, dtype, stage_.values, left);
+  made = scanned(cat(".running", k ? cat(k) : ""), stage_.accumulators, dtype, stage_.values, left);
   return made;
 }
 
-Tensor StageGradient::scanned(const std::string& what, ops::Combiner combiner, ir::DType dtype,
-                              const std::vector<Expr>& values, const Expr& result) {
+Tensor StageGradient::scanned(const std::string& what, ops::Accumulators accumulators,
+                              ir::DType dtype, const std::vector<Expr>& values,
+                              const Expr& result) {
   return b_.scan(
-      name(what), std::move(combiner), dtype, stage_.extents, static_cast<int>(stage_.along),
+      name(what), std::move(accumulators), dtype, stage_.extents, static_cast<int>(stage_.along),
       [&](ops::Point point) {
         std::vector<Expr> terms;
         for (const Expr& value : values)
@@ -124,32 +128,32 @@ Tensor StageGradient::scanned(const std::string& what, ops::Combiner combiner, i
 
 // d joined[k] / d variable, where the join goes from the accumulators before a place by its terms.
 Expr StageGradient::slope(size_t k, const Var& variable) {
-  const ops::Combiner& combiner = stage_.combiner;
-  const Expr one = ir::constant(combiner.joined[k]->type, 1);
-  const auto found = cotangents_of({{combiner.joined[k], {{}, one}}},
+  const ops::Accumulators& accumulators = stage_.accumulators;
+  const Expr one = ir::constant(accumulators[k].joined->type, 1);
+  const auto found = cotangents_of({{accumulators[k].joined, {{}, one}}},
                                    [&](const Expr& e) { return e.get() == variable.get(); });
   if (found.empty()) return ir::zero(one->type);
   ir::VarMap map;
   std::vector<Expr> before = axes();
   const Expr place = before[stage_.along];
   before[stage_.along] = ir::max(place - ir::index(1), ir::index(0));
-  for (size_t j = 0; j < combiner.left.size(); ++j) {
-    map[combiner.left[j].get()] =
-        ir::select(place > ir::index(0), running(j).at(before), combiner.identity[j]);
-    map[combiner.right[j].get()] = stage_.values[j];
+  for (size_t j = 0; j < accumulators.size(); ++j) {
+    map[accumulators[j].left.get()] =
+        ir::select(place > ir::index(0), running(j).at(before), accumulators[j].identity);
+    map[accumulators[j].right.get()] = stage_.values[j];
   }
   return ir::substitute(unmasked(found[0].cotangent), map);
 }
 
-Result<> StageGradient::of_running(const std::vector<Leaf>& accumulators) {
-  const ops::Combiner& combiner = stage_.combiner;
-  const size_t count = combiner.left.size();
-  const ir::DType dtype = combiner.left[0]->type.dtype;
+Result<> StageGradient::of_running(const std::vector<Leaf>& leaves) {
+  const ops::Accumulators& accumulators = stage_.accumulators;
+  const size_t count = accumulators.size();
+  const ir::DType dtype = accumulators[0].left->type.dtype;
   LinearSteps steps(count, dtype);
   std::vector<Expr> own(count, ir::zero(dtype));
-  for (const Leaf& leaf : accumulators) {
+  for (const Leaf& leaf : leaves) {
     for (size_t k = 0; k < count; ++k) {
-      if (leaf.leaf.get() == combiner.left[k].get())
+      if (leaf.leaf.get() == accumulators[k].left.get())
         own[k] = with_accumulators(unmasked(leaf.cotangent));
     }
   }
@@ -161,18 +165,18 @@ Result<> StageGradient::of_running(const std::vector<Leaf>& accumulators) {
   next[stage_.along] = ir::min(here[stage_.along] + ir::index(1), last);
   for (size_t i = 0; i < count; ++i) {
     for (size_t j = 0; j < count; ++j)
-      values[i * count + j] = at_point(slope(j, combiner.left[i]), next);
+      values[i * count + j] = at_point(slope(j, accumulators[i].left), next);
     values[count * count + i] = at_point(own[i], here);
   }
   std::vector<Root> roots;
   std::vector<Tensor> back;
   for (size_t k = 0; k < count; ++k)
     back.push_back(
-        scanned(cat(".back", k ? cat(k) : ""), steps.combiner, dtype, values, steps.offset(k)));
+        scanned(cat(".back", k ? cat(k) : ""), steps.accumulators, dtype, values, steps.offset(k)));
   for (size_t j = 0; j < count; ++j) {
     Expr cotangent;
     for (size_t k = 0; k < count; ++k) {
-      const Expr part = times(back[k].at(turned(axes())), slope(k, combiner.right[j]));
+      const Expr part = times(back[k].at(turned(axes())), slope(k, accumulators[j].right));
       if (!is_zero(part)) cotangent = cotangent ? cotangent + part : part;
     }
     if (cotangent) roots.push_back({stage_.values[j], {{}, cotangent}});

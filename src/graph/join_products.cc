@@ -77,9 +77,10 @@ class Joiner {
   std::optional<Product> product_at(size_t i) const {
     const Stage& stage = *stage_at(i);
     if (stage.kind != ops::StageKind::reduce || stage.axes.empty() || stage.in_order ||
-        !stage.starts.empty() || !stage.combiner.is_sum() || stage.reduce_axes.size() != 1 ||
-        !stage.side.empty() || kept_.contains(stage.output.get()) ||
-        states_.contains(stage.output.get()) || !is_read_by_stages(stage.output))
+        !stage.starts.empty() || !ops::is_sum(stage.accumulators) ||
+        stage.reduce_axes.size() != 1 || !stage.side.empty() ||
+        kept_.contains(stage.output.get()) || states_.contains(stage.output.get()) ||
+        !is_read_by_stages(stage.output))
       return std::nullopt;
     Product product{i, stage.axes.size() - 1, {}, {}};
     const ir::VarNode* column = stage.axes.back().get();
@@ -143,7 +144,7 @@ class Joiner {
     ir::VarMap map;
     for (size_t d = 0; d < from.axes.size(); ++d) map[from.axes[d].get()] = to.axes[d];
     map[from.reduce_axes[0].get()] = to.reduce_axes[0];
-    map[from.combiner.left[0].get()] = to.combiner.left[0];
+    map[from.accumulators[0].left.get()] = to.accumulators[0].left;
     return map;
   }
 

@@ -52,7 +52,7 @@ struct JoinProducts : testing::Test {
     stage.reduce_axes = {ir::var("r")};
     stage.reduce_extents = {index(64)};
     const ir::Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    stage.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::constant(DType::f32, 0)}};
+    stage.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
     const Expr i = stage.axes[0], j = stage.axes[1], r = stage.reduce_axes[0];
     stage.values = {ir::load(x, {i, r}) *
                     (ir::cast(DType::f32, ir::load(bytes, {j, r})) * ir::load(scales, {j}))};
@@ -98,7 +98,7 @@ TEST_F(JoinProducts, SumsWithoutColumnsStay) {
 }
 
 TEST_F(JoinProducts, OtherResultsStay) {
-  k.result = Expr(k.combiner.left[0]) * 2.0;
+  k.result = Expr(k.accumulators[0].left) * 2.0;
   run();
   EXPECT_EQ(graph.program.size(), 3u);
 }

@@ -96,7 +96,7 @@ Result<std::vector<Contribution>> StageGradient::run(const Tensor& cotangent) {
         made_.push_back({inputs[0], b_.reshape(name(".gradient"), cotangent, inputs[0]->shape)});
         break;
       }
-      if (!stage_.combiner.left.empty()) return unknown("searches");
+      if (!stage_.accumulators.empty()) return unknown("searches");
       for (const Leaf& leaf : through_result(cotangent)) pull_back(leaf, points_);
       break;
     }
@@ -126,8 +126,8 @@ bool StageGradient::is_active_load(const Expr& e) const {
 }
 
 bool StageGradient::is_accumulator(const Expr& e) const {
-  return std::ranges::any_of(stage_.combiner.left,
-                             [&](const Var& var) { return var.get() == e.get(); });
+  return std::ranges::any_of(
+      stage_.accumulators, [&](const ops::Accumulator& one) { return one.left.get() == e.get(); });
 }
 
 Expr StageGradient::at_axes(const Tensor& tensor) const {
@@ -259,12 +259,13 @@ Tensor StageGradient::over_axes(const std::string& what, ir::DType dtype, const 
   });
 }
 
-Tensor StageGradient::reduced(const std::string& what, ops::Combiner combiner, ir::DType dtype,
-                              const std::vector<Expr>& values, const Expr& result) {
+Tensor StageGradient::reduced(const std::string& what, ops::Accumulators accumulators,
+                              ir::DType dtype, const std::vector<Expr>& values,
+                              const Expr& result) {
   ir::VarMap map;
   const auto at = [&](const Expr& e) { return ir::substitute(e, map); };
   return b_.reduce(
-      name(what), std::move(combiner), dtype, stage_.extents, stage_.reduce_extents,
+      name(what), std::move(accumulators), dtype, stage_.extents, stage_.reduce_extents,
       [&](ops::Point point, ops::Point over) {
         for (size_t i = 0; i < point.size(); ++i) map[stage_.axes[i].get()] = point[i];
         for (size_t r = 0; r < over.size(); ++r) map[stage_.reduce_axes[r].get()] = over[r];
@@ -275,18 +276,19 @@ Tensor StageGradient::reduced(const std::string& what, ops::Combiner combiner, i
       [&](ops::Point, std::span<const Var>) { return at(result); });
 }
 
-JoinKind join_kind(const ops::Combiner& combiner, size_t k) {
-  const Expr left = combiner.left[k], right = combiner.right[k];
+JoinKind join_kind(const ops::Accumulators& accumulators, size_t k) {
+  const Expr left = accumulators[k].left, right = accumulators[k].right;
   const auto both = [&](const Expr& a, const Expr& b) {
     return (a.same(left) && b.same(right)) || (a.same(right) && b.same(left));
   };
-  if (const auto* node = ir::as<ir::Binary>(combiner.joined[k]); node && both(node->a, node->b)) {
+  if (const auto* node = ir::as<ir::Binary>(accumulators[k].joined);
+      node && both(node->a, node->b)) {
     if (node->op == ir::BinaryOp::add) return JoinKind::sum;
     if (node->op == ir::BinaryOp::mul) return JoinKind::product;
     if (node->op == ir::BinaryOp::max) return JoinKind::maximum;
     if (node->op == ir::BinaryOp::min) return JoinKind::minimum;
   }
-  const auto* choice = ir::as<ir::Select>(combiner.joined[k]);
+  const auto* choice = ir::as<ir::Select>(accumulators[k].joined);
   return choice && both(choice->yes, choice->no) ? JoinKind::choice : JoinKind::other;
 }
 

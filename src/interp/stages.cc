@@ -64,23 +64,22 @@ struct Runner {
   }
 
   // Joins the terms of the current point to the accumulators.
-  void join(const ops::Combiner& combiner, std::vector<Scalar>& state,
+  void join(const ops::Accumulators& accumulators, std::vector<Scalar>& state,
             const std::vector<ir::Expr>& terms_of) {
-    for (size_t k = 0; k < state.size(); ++k) variables[combiner.left[k].get()] = state[k];
+    for (size_t k = 0; k < state.size(); ++k) variables[accumulators[k].left.get()] = state[k];
     std::vector<Scalar> terms;
     for (const ir::Expr& value : terms_of) terms.push_back(eval(value));
-    for (size_t k = 0; k < state.size(); ++k) variables[combiner.right[k].get()] = terms[k];
-    for (size_t k = 0; k < state.size(); ++k) state[k] = eval(combiner.joined[k]);
+    for (size_t k = 0; k < state.size(); ++k) variables[accumulators[k].right.get()] = terms[k];
+    for (size_t k = 0; k < state.size(); ++k) state[k] = eval(accumulators[k].joined);
   }
 
-  // The accumulators of a reduction at the current point, as the variables combiner.left.
+  // The accumulators of a reduction at the current point, as the variables Accumulator::left.
   void accumulate(const Stage& stage, const std::vector<int64_t>& reduce_extents) {
-    const ops::Combiner& combiner = stage.combiner;
+    const ops::Accumulators& accumulators = stage.accumulators;
     std::vector<Scalar> state;
-    for (const ir::Expr& first : stage.starts.empty() ? combiner.identity : stage.starts)
-      state.push_back(eval(first));
-    each(stage.reduce_axes, reduce_extents, [&] { join(combiner, state, stage.values); });
-    for (size_t k = 0; k < state.size(); ++k) variables[combiner.left[k].get()] = state[k];
+    for (const ir::Expr& first : ops::starts_of(stage)) state.push_back(eval(first));
+    each(stage.reduce_axes, reduce_extents, [&] { join(accumulators, state, stage.values); });
+    for (size_t k = 0; k < state.size(); ++k) variables[accumulators[k].left.get()] = state[k];
   }
 
   Result<> run_points(const Stage& stage) {
@@ -129,10 +128,10 @@ struct Runner {
       int64_t offset = offset_of(output.shape, point);
       if (offset < 0) return;
       Scalar value = eval(stage.values[0]);
-      if (!stage.combiner.left.empty()) {
-        variables[stage.combiner.left[0].get()] = element(output, offset);
-        variables[stage.combiner.right[0].get()] = value;
-        value = eval(stage.combiner.joined[0]);
+      if (!stage.accumulators.empty()) {
+        variables[stage.accumulators[0].left.get()] = element(output, offset);
+        variables[stage.accumulators[0].right.get()] = value;
+        value = eval(stage.accumulators[0].joined);
       }
       set_element(output, offset, value);
     });
@@ -166,7 +165,7 @@ struct Runner {
     GS_ASSIGN(TensorData output, make(stage.output));
     GS_ASSIGN(std::vector<int64_t> extents, extents_of(stage.extents));
     GS_ASSIGN(std::vector<int64_t> reduce_extents, extents_of(stage.reduce_extents));
-    const ops::Combiner& combiner = stage.combiner;
+    const ops::Accumulators& accumulators = stage.accumulators;
     each_row(stage, extents, [&] {
       std::vector<std::vector<Scalar>> keys;
       std::vector<int64_t> places;
@@ -178,10 +177,10 @@ struct Runner {
       }
       const auto comes_before = [&](int64_t a, int64_t b) {
         for (size_t k = 0; k < stage.values.size(); ++k) {
-          variables[combiner.left[k].get()] = keys[static_cast<size_t>(a)][k];
-          variables[combiner.right[k].get()] = keys[static_cast<size_t>(b)][k];
+          variables[accumulators[k].left.get()] = keys[static_cast<size_t>(a)][k];
+          variables[accumulators[k].right.get()] = keys[static_cast<size_t>(b)][k];
         }
-        return eval(combiner.joined[0]).truthy();
+        return eval(accumulators[0].joined).truthy();
       };
       std::ranges::sort(places, [&](int64_t a, int64_t b) {
         return comes_before(a, b) || (a < b && !comes_before(b, a));
@@ -199,19 +198,18 @@ struct Runner {
   Result<> run_scan(const Stage& stage) {
     GS_ASSIGN(TensorData output, make(stage.output));
     GS_ASSIGN(std::vector<int64_t> extents, extents_of(stage.extents));
-    const ops::Combiner& combiner = stage.combiner;
-    const size_t count = combiner.left.size();
+    const ops::Accumulators& accumulators = stage.accumulators;
+    const size_t count = accumulators.size();
     each_row(stage, extents, [&] {
       std::vector<Scalar> state;
       for (int64_t at = 0; at < extents[stage.along]; ++at) {
         set_index(stage.axes[stage.along], at);
         if (at == 0 || (stage.segment > 0 && at % stage.segment == 0)) {
           state.clear();
-          for (const ir::Expr& first : stage.starts.empty() ? combiner.identity : stage.starts)
-            state.push_back(eval(first));
+          for (const ir::Expr& first : ops::starts_of(stage)) state.push_back(eval(first));
         }
-        join(combiner, state, stage.values);
-        for (size_t k = 0; k < count; ++k) variables[combiner.left[k].get()] = state[k];
+        join(accumulators, state, stage.values);
+        for (size_t k = 0; k < count; ++k) variables[accumulators[k].left.get()] = state[k];
         set_element(output, place(stage, output), eval(stage.result));
       }
     });

@@ -148,8 +148,8 @@ class Builder {
                 const std::function<Expr(Point, Point)>& body,
                 const std::function<Expr(Point, Expr)>& finish = {});
   // General reduction over a tuple of accumulators.
-  Tensor reduce(std::string name, Combiner combiner, DType dtype, Shape shape, Shape extents,
-                const std::function<std::vector<Expr>(Point, Point)>& body,
+  Tensor reduce(std::string name, Accumulators accumulators, DType dtype, Shape shape,
+                Shape extents, const std::function<std::vector<Expr>(Point, Point)>& body,
                 const std::function<Expr(Point, std::span<const Var>)>& finish);
   // Running results along `axis`: the element of `dtype` at a point is made from the join of the
   // terms `body(point)` at all points up to it.
@@ -157,7 +157,7 @@ class Builder {
               const std::function<Expr(Point)>& body,
               const std::function<Expr(Point, Expr)>& finish = {});
   // The same of a tuple of accumulators.
-  Tensor scan(std::string name, Combiner combiner, DType dtype, Shape shape, int axis,
+  Tensor scan(std::string name, Accumulators accumulators, DType dtype, Shape shape, int axis,
               const std::function<std::vector<Expr>(Point)>& body,
               const std::function<Expr(Point, std::span<const Var>)>& finish);
   // Steps along `axis`, whose extent is a number, in order: accumulators are `starts(point)` before

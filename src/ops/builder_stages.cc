@@ -28,31 +28,23 @@ std::vector<Expr> points_of(const std::vector<Var>& axes, const Shape& extents) 
   return point;
 }
 
-Combiner make_combiner(Builder::Join join, Type type) {
-  Combiner combiner;
-  Var left = ir::var("acc", type), right = ir::var("term", type);
-  combiner.left = {left};
-  combiner.right = {right};
-  using enum Builder::Join;
+Accumulators make_accumulators(Builder::Join join, Type type) {
+  const Var left = ir::var("acc", type), right = ir::var("term", type);
+  const auto with = [&](const Expr& joined, const Expr& identity) {
+    return Accumulators{{left, right, joined, identity}};
+  };
   switch (join) {
-    case sum:
-      combiner.joined = {Expr(left) + Expr(right)};
-      combiner.identity = {ir::zero(type)};
-      break;
+    using enum Builder::Join;
     case prod:
-      combiner.joined = {Expr(left) * Expr(right)};
-      combiner.identity = {ir::constant(type, 1)};
-      break;
+      return with(Expr(left) * Expr(right), ir::constant(type, 1));
     case max:
-      combiner.joined = {ir::max(left, right)};
-      combiner.identity = {ir::lowest(type)};
-      break;
+      return with(ir::max(left, right), ir::lowest(type));
     case min:
-      combiner.joined = {ir::min(left, right)};
-      combiner.identity = {ir::highest(type)};
+      return with(ir::min(left, right), ir::highest(type));
+    case sum:
       break;
   }
-  return combiner;
+  return with(Expr(left) + Expr(right), ir::zero(type));
 }
 
 Shape simplified(const Builder& builder, Shape shape) {
@@ -156,15 +148,15 @@ Tensor Builder::reduce(std::string name, Join join, DType dtype, Shape shape, Sh
   keep_extents(stage.reduce_axes, extents);
   std::vector<Expr> point = points_of(stage.axes, shape);
   stage.values = {body(point, points_of(stage.reduce_axes, extents))};
-  stage.combiner = make_combiner(join, stage.values[0]->type);
-  Expr total = stage.combiner.left[0];
+  stage.accumulators = make_accumulators(join, stage.values[0]->type);
+  Expr total = stage.accumulators[0].left;
   stage.result = finish_body ? finish_body(point, total) : ir::cast(dtype, total);
   stage.output = ir::buffer("", dtype, shape);
   return finish(std::move(stage), dtype);
 }
 
-Tensor Builder::reduce(std::string name, Combiner combiner, DType dtype, Shape shape, Shape extents,
-                       const std::function<std::vector<Expr>(Point, Point)>& body,
+Tensor Builder::reduce(std::string name, Accumulators accumulators, DType dtype, Shape shape,
+                       Shape extents, const std::function<std::vector<Expr>(Point, Point)>& body,
                        const std::function<Expr(Point, std::span<const Var>)>& finish_body) {
   shape = simplified(*this, std::move(shape));
   extents = simplified(*this, std::move(extents));
@@ -174,9 +166,9 @@ Tensor Builder::reduce(std::string name, Combiner combiner, DType dtype, Shape s
   keep_extents(stage.reduce_axes, extents);
   std::vector<Expr> point = points_of(stage.axes, shape);
   stage.values = body(point, points_of(stage.reduce_axes, extents));
-  GS_CHECK(stage.values.size() == combiner.left.size(), "one value an accumulator");
-  stage.result = finish_body(point, combiner.left);
-  stage.combiner = std::move(combiner);
+  GS_CHECK(stage.values.size() == accumulators.size(), "one value an accumulator");
+  stage.result = finish_body(point, lefts_of(accumulators));
+  stage.accumulators = std::move(accumulators);
   stage.output = ir::buffer("", dtype, shape);
   return finish(std::move(stage), dtype);
 }
@@ -189,24 +181,24 @@ Tensor Builder::scan(std::string name, Join join, DType dtype, Shape shape, int 
   stage.along = static_cast<size_t>(axis);
   const std::vector<Expr> point = points_of(stage.axes, shape);
   stage.values = {body(point)};
-  stage.combiner = make_combiner(join, stage.values[0]->type);
-  Expr total = stage.combiner.left[0];
+  stage.accumulators = make_accumulators(join, stage.values[0]->type);
+  Expr total = stage.accumulators[0].left;
   stage.result = finish_body ? finish_body(point, total) : ir::cast(dtype, total);
   stage.output = ir::buffer("", dtype, shape);
   return finish(std::move(stage), dtype);
 }
 
-Tensor Builder::scan(std::string name, Combiner combiner, DType dtype, Shape shape, int axis,
-                     const std::function<std::vector<Expr>(Point)>& body,
+Tensor Builder::scan(std::string name, Accumulators accumulators, DType dtype, Shape shape,
+                     int axis, const std::function<std::vector<Expr>(Point)>& body,
                      const std::function<Expr(Point, std::span<const Var>)>& finish_body) {
   shape = simplified(*this, std::move(shape));
   Stage stage = stage_over(StageKind::scan, std::move(name), shape);
   stage.along = static_cast<size_t>(axis);
   const std::vector<Expr> point = points_of(stage.axes, shape);
   stage.values = body(point);
-  GS_CHECK(stage.values.size() == combiner.left.size(), "one value an accumulator");
-  stage.result = finish_body(point, combiner.left);
-  stage.combiner = std::move(combiner);
+  GS_CHECK(stage.values.size() == accumulators.size(), "one value an accumulator");
+  stage.result = finish_body(point, lefts_of(accumulators));
+  stage.accumulators = std::move(accumulators);
   stage.output = ir::buffer("", dtype, shape);
   return finish(std::move(stage), dtype);
 }
@@ -225,14 +217,14 @@ Tensor Builder::walk(std::string name, DType dtype, Shape shape, int axis,
   const std::vector<Expr> point = points_of(stage.axes, shape);
   stage.starts = starts(point);
   for (const Expr& start : stage.starts) {
-    const size_t k = stage.combiner.left.size();
-    stage.combiner.left.push_back(ir::var(cat("so_far", k), start->type));
-    stage.combiner.right.push_back(ir::var(cat("next", k), start->type));
-    stage.combiner.joined.push_back(stage.combiner.right.back());
-    stage.combiner.identity.push_back(ir::zero(start->type));
+    const size_t k = stage.accumulators.size();
+    const Var next = ir::var(cat("next", k), start->type);
+    stage.accumulators.push_back(
+        {ir::var(cat("so_far", k), start->type), next, next, ir::zero(start->type)});
   }
-  stage.values = next(point, stage.combiner.left);
-  stage.result = finish_body(point, stage.combiner.left);
+  const std::vector<Var> so_far = lefts_of(stage.accumulators);
+  stage.values = next(point, so_far);
+  stage.result = finish_body(point, so_far);
   stage.output = ir::buffer("", dtype, shape);
   return finish(std::move(stage), dtype);
 }
@@ -249,11 +241,13 @@ Tensor Builder::sort(
   std::vector<Expr> point = points_of(stage.axes, shape);
   point[stage.along] = stage.reduce_axes[0];
   stage.values = keys(point);
+  std::vector<Var> left, right;
   for (const Expr& value : stage.values) {
-    stage.combiner.left.push_back(ir::var("left", value->type));
-    stage.combiner.right.push_back(ir::var("right", value->type));
+    left.push_back(ir::var("left", value->type));
+    right.push_back(ir::var("right", value->type));
+    stage.accumulators.push_back({left.back(), right.back(), {}, {}});
   }
-  stage.combiner.joined = {before(stage.combiner.left, stage.combiner.right)};
+  stage.accumulators[0].joined = before(left, right);
   stage.output = ir::buffer("", DType::i32, shape);
   return finish(std::move(stage), DType::i32);
 }
@@ -267,7 +261,7 @@ Tensor Builder::search(std::string name, Shape shape, Expr length,
   search_in(stage, ir::index(0), length, ir::as_int(length).value_or(-1), [&](const Expr& middle) {
     return holds(point, ir::max(ir::min(middle, length - ir::index(1)), ir::index(0)));
   });
-  stage.result = ir::cast(DType::i32, stage.combiner.left[0]);
+  stage.result = ir::cast(DType::i32, stage.accumulators[0].left);
   stage.output = ir::buffer("", DType::i32, shape);
   return finish(std::move(stage), DType::i32);
 }
@@ -283,7 +277,7 @@ Tensor Builder::scatter(std::string name, Tensor initial, Shape domain, std::opt
   stage.target = target(point);
   stage.values = {value(point)};
   if (condition) stage.condition = condition(point);
-  if (join) stage.combiner = make_combiner(*join, stage.values[0]->type);
+  if (join) stage.accumulators = make_accumulators(*join, stage.values[0]->type);
   stage.increasing = increasing;
   stage.output = ir::buffer("", initial.dtype(), initial.shape());
   GS_CHECK(stage.values[0]->type == Type(initial.dtype()), "scattered values differ in type");

@@ -208,33 +208,33 @@ std::optional<std::vector<Expr>> evaluate_on_host(const Stage& stage, const Host
   }
 
   Evaluator evaluator{lookup, {}};
-  const Combiner& combiner = stage.combiner;
-  size_t states = combiner.left.size();
+  const Accumulators& accumulators = stage.accumulators;
+  size_t states = accumulators.size();
   std::vector<Expr> elements;
   for (int64_t point = 0; point < *points; ++point) {
     set_point(evaluator, stage.axes, stage.extents, point);
     if (reduces) {
       std::vector<Expr> state;
-      for (const Expr& first : stage.starts.empty() ? combiner.identity : stage.starts) {
+      for (const Expr& first : starts_of(stage)) {
         Maybe value = evaluator.eval(first);
         if (!value) return std::nullopt;
         state.push_back(*value);
       }
       for (int64_t term = 0; term < *terms; ++term) {
         set_point(evaluator, stage.reduce_axes, stage.reduce_extents, term);
-        for (size_t k = 0; k < states; ++k) evaluator.vars[combiner.left[k].get()] = state[k];
+        for (size_t k = 0; k < states; ++k) evaluator.vars[accumulators[k].left.get()] = state[k];
         for (size_t k = 0; k < states; ++k) {
           Maybe value = evaluator.eval(stage.values[k]);
           if (!value) return std::nullopt;
-          evaluator.vars[combiner.right[k].get()] = *value;
+          evaluator.vars[accumulators[k].right.get()] = *value;
         }
         for (size_t k = 0; k < states; ++k) {
-          Maybe joined = evaluator.eval(combiner.joined[k]);
+          Maybe joined = evaluator.eval(accumulators[k].joined);
           if (!joined) return std::nullopt;
           state[k] = *joined;
         }
       }
-      for (size_t k = 0; k < states; ++k) evaluator.vars[combiner.left[k].get()] = state[k];
+      for (size_t k = 0; k < states; ++k) evaluator.vars[accumulators[k].left.get()] = state[k];
     }
     Maybe element = evaluator.eval(stage.result);
     if (!element) return std::nullopt;

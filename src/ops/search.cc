@@ -14,7 +14,7 @@ void search_in(Stage& stage, Expr first, Expr last, int64_t longest,
   stage.reduce_extents = {ir::index(steps)};
   const Var low = ir::var("low"), high = ir::var("high");
   const Var left = ir::var("next_low"), right = ir::var("next_high");
-  stage.combiner = {{low, high}, {left, right}, {left, right}, {ir::index(0), ir::index(0)}};
+  stage.accumulators = {{low, left, left, ir::index(0)}, {high, right, right, ir::index(0)}};
   const Expr middle = ir::floordiv(Expr(low) + Expr(high), ir::index(2));
   const Expr found = holds(middle), open = low < high;
   stage.values = {ir::select(open && !found, middle + ir::index(1), low),

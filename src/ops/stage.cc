@@ -54,17 +54,30 @@ Stage& Stage::operator=(const Stage&) = default;
 Stage& Stage::operator=(Stage&&) noexcept = default;
 Stage::~Stage() = default;
 
-bool Combiner::is_sum() const { return left.size() == 1 && is_sums(); }
+bool is_sum(const Accumulators& accumulators) {
+  return accumulators.size() == 1 && is_sums(accumulators);
+}
 
-bool Combiner::is_sums() const {
-  for (size_t k = 0; k < left.size(); ++k) {
-    const auto* zero = ir::as<ir::FloatImm>(identity[k]);
-    const auto* add = ir::as<ir::Binary>(joined[k]);
-    if (!(ir::is_const(identity[k], 0) || (zero && zero->value == 0)) || !add ||
-        add->op != ir::BinaryOp::add || !add->a.same(left[k]) || !add->b.same(right[k]))
-      return false;
-  }
-  return !left.empty();
+bool is_sums(const Accumulators& accumulators) {
+  return !accumulators.empty() && std::ranges::all_of(accumulators, [](const Accumulator& one) {
+    const auto* zero = ir::as<ir::FloatImm>(one.identity);
+    const auto* add = ir::as<ir::Binary>(one.joined);
+    return (ir::is_const(one.identity, 0) || (zero && zero->value == 0)) && add &&
+           add->op == ir::BinaryOp::add && add->a.same(one.left) && add->b.same(one.right);
+  });
+}
+
+std::vector<Var> lefts_of(const Accumulators& accumulators) {
+  std::vector<Var> left;
+  for (const Accumulator& one : accumulators) left.push_back(one.left);
+  return left;
+}
+
+std::vector<Expr> starts_of(const Stage& stage) {
+  std::vector<Expr> starts = stage.starts;
+  if (starts.empty())
+    for (const Accumulator& one : stage.accumulators) starts.push_back(one.identity);
+  return starts;
 }
 
 std::vector<Buffer> inputs_of(const Stage& stage) {
@@ -104,7 +117,8 @@ std::vector<Var> own_variables(const Stage& stage) {
 }
 
 bool same_computation(const Stage& a, const Stage& b) {
-  bool same = a.output->dtype == b.output->dtype && a.output->storage == b.output->storage &&
+  bool same = a.accumulators.size() == b.accumulators.size() &&
+              a.output->dtype == b.output->dtype && a.output->storage == b.output->storage &&
               a.output->layout == b.output->layout;
   const auto equal = [](const Expr& x, const Expr& y) {
     return x.same(y) || (x.get() && y.get() && ir::equal(x, y));
@@ -123,7 +137,9 @@ bool same_computation(const Stage& a, const Stage& b) {
       same = same && x == y;
     }
   };
-#define GS_COMBINER(role, Type, name) compare(FieldRole::role, a.combiner.name, b.combiner.name);
+#define GS_ACCUMULATOR(role, Type, name)                     \
+  for (size_t k = 0; same && k < a.accumulators.size(); ++k) \
+    compare(FieldRole::role, a.accumulators[k].name, b.accumulators[k].name);
 #define GS_STAGE(role, Type, name) compare(FieldRole::role, a.name, b.name);
 #include "ops/stage.def"
   return same;
@@ -159,10 +175,14 @@ std::string print(const Stage& stage) {
   if (!stage.reduce_axes.empty()) {
     text += cat("  over ", axes_text(stage.reduce_axes, stage.reduce_extents), "\n");
   }
-  if (!stage.combiner.left.empty()) {
-    text +=
-        cat(stage.kind == StageKind::sort ? "  by " : "  join ", list_text(stage.combiner.joined));
-    if (!stage.combiner.identity.empty()) text += cat(" from ", list_text(stage.combiner.identity));
+  if (!stage.accumulators.empty()) {
+    std::vector<Expr> joined, identity;
+    for (const Accumulator& one : stage.accumulators) {
+      if (one.joined) joined.push_back(one.joined);
+      if (one.identity) identity.push_back(one.identity);
+    }
+    text += cat(stage.kind == StageKind::sort ? "  by " : "  join ", list_text(joined));
+    if (!identity.empty()) text += cat(" from ", list_text(identity));
     text += "\n";
   }
   if (stage.kind == StageKind::scan || stage.kind == StageKind::sort) {

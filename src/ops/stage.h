@@ -17,31 +17,35 @@ using ir::Var;
 
 enum class StageKind : uint8_t { compute, reduce, scan, sort, scatter };
 
-// How a reduction joins two partial results: tuples `left`, `right` -> `joined`, starting from
-// `identity`. sum: one accumulator, left + right, 0. argmax: (value, index). Welford: (mean, m2,
-// count).
-struct Combiner {
-#define GS_COMBINER(role, Type, name) Type name{};
+// What a reduction holds while it walks, and how it joins two partial results: `left`, `right` ->
+// `joined`, which may see the variables of the other accumulators, too. It starts from `identity`.
+// sum: one accumulator, left + right, 0. argmax: value and index. Welford: mean, m2 and count.
+struct Accumulator {
+#define GS_ACCUMULATOR(role, Type, name) Type name{};
 #define GS_STAGE(role, Type, name)
 #include "ops/stage.def"
-  // A sum of one accumulator: what contraction schedules and fma need.
-  bool is_sum() const;
-  // Sums of one or more accumulators, each of its own terms.
-  bool is_sums() const;
 };
+using Accumulators = std::vector<Accumulator>;
+
+// A sum of one accumulator: what contraction schedules and fma need.
+bool is_sum(const Accumulators& accumulators);
+// Sums of one or more accumulators, each of its own terms.
+bool is_sums(const Accumulators& accumulators);
+// The variables that a stage's result sees.
+std::vector<Var> lefts_of(const Accumulators& accumulators);
 
 // compute:  output[axes] = result
 // reduce:   accumulators[k] = join over reduce_axes of values[k], from identity; output[axes] =
 // result, where `result`
-//           sees the accumulators as the variables combiner.left (after the last join), and the
-//           axes. Fused epilogues are substituted into `result`, fused producers into `values`.
+//           sees the accumulators as their variables `left` (after the last join), and the axes.
+//           Fused epilogues are substituted into `result`, fused producers into `values`.
 // sort:     the places along the only reduce axis, in order: output[axes] is where the element lies
 // that has
-//           axes[along] before it. `values` are its keys; combiner.joined[0] says whether `left`
-//           comes before `right`, and equals keep their order. The output may be shorter.
+//           axes[along] before it. `values` are its keys; accumulators[0].joined says whether
+//           `left` comes before `right`, and equals keep their order. The output may be shorter.
 // scan:     accumulators[k] = join of values[k] over the points up to this one along axes[along];
 // output[axes] =
-//           result, which sees them as a reduction's does. The combiner is associative. They start
+//           result, which sees them as a reduction's does. The join is associative. They start
 //           from identity; with a `segment`, anew at each multiple of it, from `starts` at that
 //           point.
 // scatter:  for every point of `axes`: output[target] = combine(output[target], values[0]) if
@@ -57,8 +61,8 @@ struct Stage {
   Stage& operator=(Stage&&) noexcept;
   ~Stage();
 
-  Combiner combiner;
-#define GS_COMBINER(role, Type, name)
+  Accumulators accumulators;
+#define GS_ACCUMULATOR(role, Type, name)
 #define GS_STAGE(role, Type, name) Type name{};
 #include "ops/stage.def"
 };
@@ -66,10 +70,11 @@ struct Stage {
 // What a field of a stage is to those who visit it: the roles of stage.def.
 enum class FieldRole : uint8_t { label, plain, own, extent, join, term, point, start, buffer };
 
-// f(role, field) for every field, those of the combiner among them.
+// f(role, field) for every field. Those of accumulators: `left` of all of them, then `right`.
 template <class S, class F>
 void visit_fields(S& stage, F&& f) {
-#define GS_COMBINER(role, Type, name) f(FieldRole::role, stage.combiner.name);
+#define GS_ACCUMULATOR(role, Type, name) \
+  for (auto& one : stage.accumulators) f(FieldRole::role, one.name);
 #define GS_STAGE(role, Type, name) f(FieldRole::role, stage.name);
 #include "ops/stage.def"
 }
@@ -91,6 +96,9 @@ void visit_exprs(S& stage, bool (*of)(FieldRole), F&& f) {
     }
   });
 }
+
+// What accumulators start from.
+std::vector<Expr> starts_of(const Stage&);
 
 // The variables that a stage gives values: axes, accumulators, a tally.
 std::vector<Var> own_variables(const Stage&);

@@ -10,6 +10,7 @@ namespace {
 // A stage whose every field has a value.
 Stage filled() {
   Stage stage;
+  stage.accumulators.resize(1);
   visit_fields(stage, []<class T>(FieldRole, T& field) {
     if constexpr (std::is_same_v<T, Expr>) field = ir::boolean(true);
     if constexpr (std::is_same_v<T, std::vector<Expr>>) field = {ir::index(1), ir::index(2)};

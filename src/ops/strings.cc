@@ -72,7 +72,7 @@ SplitStage split_strings(const Stage& stage, const StringParts& parts) {
       });
   if (scatters) {
     const StringPart& initial = parts.at(stage.initial.get());
-    GS_CHECK(stage.combiner.left.empty(), "strings are not joined");
+    GS_CHECK(stage.accumulators.empty(), "strings are not joined");
     split.bytes.initial = initial.bytes;
     split.lengths.initial = initial.lengths;
     split.bytes.target.push_back(place);

@@ -128,7 +128,7 @@ Result<> check_joined(const Schedule& schedule, int64_t tiles) {
   int64_t bytes = tiles;
   const int64_t sharing =
       nest.staged.empty() ? schedule.group_size() : handed_over(joined_of(nest));
-  for (const ir::Var& var : schedule.stage().combiner.left) {
+  for (const ir::Var& var : ops::lefts_of(schedule.stage().accumulators)) {
     const ir::DType dtype = var->type.dtype;
     if (ir::byte_size(dtype) != 4)
       return fail(cat(what, "but group memory holds numbers of 32 bits, not ", ir::name_of(dtype)));

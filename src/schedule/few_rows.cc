@@ -92,29 +92,23 @@ Expr product_of(const std::vector<Expr>& factors) {
 void add_sums(Stage& stage, const Stage& more, const ir::VarMap& map) {
   for (size_t k = 0; k < more.values.size(); ++k) {
     stage.values.push_back(ir::substitute(more.values[k], map));
-    stage.combiner.left.push_back(more.combiner.left[k]);
-    stage.combiner.right.push_back(more.combiner.right[k]);
-    stage.combiner.joined.push_back(more.combiner.joined[k]);
-    stage.combiner.identity.push_back(more.combiner.identity[k]);
+    stage.accumulators.push_back(more.accumulators[k]);
   }
   stage.name = joined_names(more.name, stage.name);
   stage.origin = joined_names(more.origin, stage.origin);
 }
 
-void rename(std::vector<ir::Var>& vars, ir::VarMap& map) {
-  for (ir::Var& var : vars) {
-    const ir::Var fresh = ir::var(var->name, var->type);
-    map[var.get()] = fresh;
-    var = fresh;
-  }
-}
-
 // A stage whose accumulators are its own.
 Stage with_fresh_sums(Stage stage) {
   ir::VarMap map;
-  rename(stage.combiner.left, map);
-  rename(stage.combiner.right, map);
-  for (Expr& joined : stage.combiner.joined) joined = ir::substitute(joined, map);
+  for (ops::Accumulator& one : stage.accumulators) {
+    for (ir::Var* var : {&one.left, &one.right}) {
+      const ir::Var was = *var;
+      *var = ir::var(was->name, was->type);
+      map[was.get()] = *var;
+    }
+  }
+  for (ops::Accumulator& one : stage.accumulators) one.joined = ir::substitute(one.joined, map);
   stage.result = ir::substitute(stage.result, map);
   return stage;
 }
@@ -285,7 +279,7 @@ class Merger {
         !group->last().side.empty() || group->members.size() != 2)
       return;
     const Stage &sum = group->members[0].stage, &scaled = group->last();
-    if (sum.kind != StageKind::reduce || !sum.combiner.is_sum() || sum.in_order ||
+    if (sum.kind != StageKind::reduce || !ops::is_sum(sum.accumulators) || sum.in_order ||
         scaled.kind != StageKind::compute || !columns_of(group->members[0]).empty() ||
         !readers_[sum.output.get()].empty() || ends_.kept.contains(sum.output.get()))
       return;
@@ -330,7 +324,7 @@ class Merger {
       row[more.axes[d].get()] = inverse->indices[d];
     scale = replace_load(scale, sum.output, ir::substitute(more.result, row));
     ir::VarMap results;
-    for (const ir::Var& left : made.combiner.left) results[left.get()] = left * scale;
+    for (const ir::Var& left : ops::lefts_of(made.accumulators)) results[left.get()] = left * scale;
     made.result = ir::substitute(made.result, results);
     add_sums(made, more, row);
     if (!fits(made) || !pays(made, product)) return std::nullopt;

@@ -29,7 +29,7 @@ struct FewRows : testing::Test {
     norm = sum(ir::buffer("norm", DType::f32, {rows}), {i}, {k}, {index(length)},
                ir::load(x, {i, k}) * ir::load(x, {i, k}));
     norm.name = "norm";
-    norm.result = 1.0 / ir::sqrt(norm.combiner.left[0] + 1e-5);
+    norm.result = 1.0 / ir::sqrt(norm.accumulators[0].left + 1e-5);
     const Var r = ir::var("i");
     scaled.name = "scaled";
     scaled.output = ir::buffer("scaled", DType::f32, x->shape);
@@ -38,7 +38,7 @@ struct FewRows : testing::Test {
     scaled.result = ir::load(x, {r, j}) * ir::load(norm.output, {r}) * ir::load(w, {j});
     gate = product_of(rows, "gate");
     up = product_of(rows, "up");
-    up.result = Expr(up.combiner.left[0]) * ir::load(gate.output, {up.axes[0], up.axes[1]});
+    up.result = Expr(up.accumulators[0].left) * ir::load(gate.output, {up.axes[0], up.axes[1]});
   }
   Stage product_of(const Expr& rows, const char* name) {
     Stage stage = decoded_product(rows, index(length), index(columns));
@@ -73,8 +73,8 @@ struct FewRows : testing::Test {
 TEST_F(FewRows, OneLaunchSumsBothProductsAndTheNorm) {
   EXPECT_EQ(launches(), "norm + scaled of more; gate of more; up of more; norm + gate + up of few");
   ASSERT_EQ(merged.values.size(), 3u);
-  EXPECT_TRUE(merged.combiner.is_sums());
-  EXPECT_FALSE(merged.combiner.is_sum());
+  EXPECT_TRUE(ops::is_sums(merged.accumulators));
+  EXPECT_FALSE(ops::is_sum(merged.accumulators));
   for (const Buffer& input : ops::inputs_of(merged)) {
     EXPECT_FALSE(input.same(scaled.output));
     EXPECT_FALSE(input.same(gate.output));

@@ -200,20 +200,21 @@ class Splitter {
   // (peak, total, sum) of each part; those of smaller peaks are scaled down.
   Stage join() const {
     Stage stage = last_;
-    ops::Combiner tuples;
-    for (const char* name : {"peak", "total", "sum"}) {
-      tuples.left.push_back(ir::var(name, ir::DType::f32));
-      tuples.right.push_back(ir::var(cat(name, ".more"), ir::DType::f32));
-    }
-    const Expr peak = ir::select(tuples.left[0] < tuples.right[0], tuples.right[0], tuples.left[0]);
-    const auto scaled = [&](size_t k) {
-      return tuples.left[k] * scale_of(tuples.left[0], peak) +
-             tuples.right[k] * scale_of(tuples.right[0], peak);
-    };
-    tuples.joined = {peak, scaled(1), scaled(2)};
+    ops::Accumulators tuples;
     const Expr zero = ir::zero(ir::DType::f32);
-    tuples.identity = {ir::lowest(ir::DType::f32), zero, zero};
-    stage.combiner = std::move(tuples);
+    for (const char* name : {"peak", "total", "sum"}) {
+      tuples.push_back(
+          {ir::var(name, ir::DType::f32), ir::var(cat(name, ".more"), ir::DType::f32), {}, zero});
+    }
+    const Expr peak = ir::select(tuples[0].left < tuples[0].right, tuples[0].right, tuples[0].left);
+    const auto scaled = [&](size_t k) {
+      return tuples[k].left * scale_of(tuples[0].left, peak) +
+             tuples[k].right * scale_of(tuples[0].right, peak);
+    };
+    tuples[0].joined = peak;
+    tuples[0].identity = ir::lowest(ir::DType::f32);
+    for (const size_t k : {1, 2}) tuples[k].joined = scaled(k);
+    stage.accumulators = std::move(tuples);
     stage.reduce_axes = {part_};
     stage.reduce_extents = {outer_extents_.back()};
     std::vector<Expr> indices;
@@ -229,8 +230,9 @@ class Splitter {
     stage.values = {ir::load(peaks_.output, indices), ir::load(totals_.output, indices)};
     indices.push_back(last_.axes[column()]);
     stage.values.push_back(ir::load(sums_.output, indices));
-    stage.result = ir::substitute(online_.result, {{online_.sum.get(), stage.combiner.left[2]},
-                                                   {online_.total.get(), stage.combiner.left[1]}});
+    stage.result =
+        ir::substitute(online_.result, {{online_.sum.get(), stage.accumulators[2].left},
+                                        {online_.total.get(), stage.accumulators[1].left}});
     return stage;
   }
 

@@ -35,8 +35,8 @@ struct Heads {
     program.push_back(
         sum(scores, {h, i, j}, {d}, {columns}, ir::load(q, {h, i, d}) * ir::load(k, {head, j, d})));
     Stage peak = sum(peaks, {h, i, one}, {j}, {keys}, ir::load(scores, {h, i, j}));
-    peak.combiner.joined = {ir::max(peak.combiner.left[0], peak.combiner.right[0])};
-    peak.combiner.identity = {ir::lowest(DType::f32)};
+    peak.accumulators[0].joined = ir::max(peak.accumulators[0].left, peak.accumulators[0].right);
+    peak.accumulators[0].identity = ir::lowest(DType::f32);
     program.push_back(peak);
     program.push_back(map("weights", weights, {h, i, j},
                           ir::exp(ir::load(scores, {h, i, j}) - ir::load(peaks, {h, i, zero}))));
@@ -65,7 +65,7 @@ TEST(KeyParts, AreTwoLaunches) {
     EXPECT_EQ(ir::print(extents[0]), shared == 4 ? "3" : "12");
     EXPECT_EQ(ir::print(extents[groups[0].outer]), shared == 4 ? "4" : "1");
     EXPECT_EQ(groups[1].last().kind, StageKind::reduce);
-    EXPECT_EQ(groups[1].last().combiner.left.size(), 3U);
+    EXPECT_EQ(groups[1].last().accumulators.size(), 3U);
   }
 }
 

@@ -167,10 +167,10 @@ Stmt scatter(const ops::Stage& stage) {
   for (size_t i = rows; i < stage.axes.size(); ++i)
     updates.emplace_back(stage.axes[i], stage.extents[i]);
   Expr value = stage.values[0];
-  if (const ops::Combiner& combiner = stage.combiner; !combiner.left.empty()) {
-    value = ir::substitute(combiner.joined[0],
-                           {{combiner.left[0].get(), ir::load(stage.output, stage.target)},
-                            {combiner.right[0].get(), value}});
+  if (const ops::Accumulators& accumulators = stage.accumulators; !accumulators.empty()) {
+    value = ir::substitute(accumulators[0].joined,
+                           {{accumulators[0].left.get(), ir::load(stage.output, stage.target)},
+                            {accumulators[0].right.get(), value}});
   }
   std::vector<Expr> target = stage.target;
   Expr inside = stage.condition && !counts ? stage.condition : ir::boolean(true);

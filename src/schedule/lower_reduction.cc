@@ -49,11 +49,11 @@ class Reduction {
   }
 
   Stmt run() {
-    const ops::Combiner& combiner = stage_.combiner;
-    const size_t count = combiner.left.size();
+    const ops::Accumulators& accumulators = stage_.accumulators;
+    const size_t count = accumulators.size();
     std::vector<Stmt> steps;
     for (size_t k = 0; k < count; ++k) {
-      const Var& left = combiner.left[k];
+      const Var& left = accumulators[k].left;
       accumulators_.push_back(ir::buffer(count == 1 ? "acc" : cat("acc", k), left->type.dtype,
                                          shape_, ir::Scope::priv));
       steps.push_back(
@@ -116,9 +116,9 @@ class Reduction {
   // outermost of these loops have sums of their own. 0: there may be no more than one chunk.
   int64_t chunk_of(const std::vector<LoopId>& loops) const {
     constexpr int64_t terms = 4096, many = 1 << 16, many_of_tiles = 1 << 20;
-    const ops::Combiner& combiner = stage_.combiner;
-    const bool rounds = combiner.is_sums() && !stage_.in_order && joined_.loop < 0 &&
-                        combiner.left[0]->type.dtype == ir::DType::f32;
+    const ops::Accumulators& accumulators = stage_.accumulators;
+    const bool rounds = ops::is_sums(accumulators) && !stage_.in_order && joined_.loop < 0 &&
+                        accumulators[0].left->type.dtype == ir::DType::f32;
     const auto outermost = std::ranges::find_if(
         loops, [&](LoopId id) { return !ir::is_const(nest_.loop(id).extent, 1); });
     if (!rounds || outermost == loops.end()) return 0;
@@ -143,7 +143,7 @@ class Reduction {
 
   // What accumulator k holds before the first term: of a segment, at its first point.
   Expr start(size_t k) const {
-    if (stage_.starts.empty()) return stage_.combiner.identity[k];
+    if (stage_.starts.empty()) return stage_.accumulators[k].identity;
     ir::VarMap first;
     for (const Loop& loop : nest_.loops) {
       if (loop.carried) first[loop.var.get()] = ir::index(0);
@@ -199,7 +199,7 @@ class Reduction {
   ir::VarMap accumulated() const {
     ir::VarMap map;
     for (size_t k = 0; k < accumulators_.size(); ++k)
-      map[stage_.combiner.left[k].get()] = ir::load(accumulators_[k], cell_);
+      map[stage_.accumulators[k].left.get()] = ir::load(accumulators_[k], cell_);
     return map;
   }
 
@@ -230,22 +230,22 @@ class Reduction {
   // What joins the results in `right` to those in `left`, by way of `store`.
   Stmt join_into(const std::vector<Expr>& left, const std::vector<Expr>& right,
                  const std::function<Stmt(size_t, const Expr&)>& store) const {
-    const ops::Combiner& combiner = stage_.combiner;
+    const ops::Accumulators& accumulators = stage_.accumulators;
     ir::VarMap join;
     for (size_t k = 0; k < left.size(); ++k) {
-      join[combiner.left[k].get()] = left[k];
-      join[combiner.right[k].get()] = right[k];
+      join[accumulators[k].left.get()] = left[k];
+      join[accumulators[k].right.get()] = right[k];
     }
     // All components are joined before any is stored.
     std::vector<Var> results;
     std::vector<Stmt> stores;
     for (size_t k = 0; k < left.size(); ++k) {
-      results.push_back(ir::var(cat("joined", k), combiner.left[k]->type));
+      results.push_back(ir::var(cat("joined", k), accumulators[k].left->type));
       stores.push_back(store(k, results[k]));
     }
     Stmt step = ir::block(std::move(stores));
     for (size_t k = left.size(); k-- > 0;)
-      step = ir::let(results[k], ir::substitute(combiner.joined[k], join), step);
+      step = ir::let(results[k], ir::substitute(accumulators[k].joined, join), step);
     return step;
   }
 
@@ -294,7 +294,7 @@ class Reduction {
   // parts of a cell values.
   Stmt join_invocations(const ir::VarMap& parts,
                         const std::function<Stmt(Stmt)>& around = std::identity()) {
-    const ops::Combiner& combiner = stage_.combiner;
+    const ops::Accumulators& accumulators = stage_.accumulators;
     const size_t count = accumulators_.size();
     const Expr self = joined_.invocation, iteration = nest_.loop(joined_.loop).var;
     const auto [number, cells] = written_cells();
@@ -304,9 +304,9 @@ class Reduction {
     std::vector<Stmt> first;
     for (size_t k = 0; k < count; ++k) {
       shared_.push_back(ir::buffer(cat(accumulators_[k]->name, ".shared"),
-                                   combiner.left[k]->type.dtype,
+                                   accumulators[k].left->type.dtype,
                                    {ir::index(joined_.invocations * cells)}, ir::Scope::group));
-      first.push_back(ir::store(shared_[k], {place(self)}, parts.at(combiner.left[k].get())));
+      first.push_back(ir::store(shared_[k], {place(self)}, parts.at(accumulators[k].left.get())));
     }
     std::vector<Stmt> steps{in_written(around(ir::block(std::move(first)))), ir::barrier()};
     const Expr zeroth = self - iteration * ir::index(joined_.stride);
@@ -330,26 +330,26 @@ class Reduction {
     }
     ir::VarMap totals;
     for (size_t k = 0; k < count; ++k)
-      totals[combiner.left[k].get()] = ir::load(shared_[k], {place(zeroth)});
+      totals[accumulators[k].left.get()] = ir::load(shared_[k], {place(zeroth)});
     steps.push_back(in_written(store_result(totals, iteration == ir::index(0))));
     return ir::block(std::move(steps));
   }
 
   // One after the other: to read them takes less than the barriers of a tree.
   Stmt join_few(const Expr& zeroth, const std::function<Expr(const Expr&)>& place) {
-    const ops::Combiner& combiner = stage_.combiner;
+    const ops::Accumulators& accumulators = stage_.accumulators;
     std::vector<std::pair<Var, Expr>> lets;
     ir::VarMap total;
     for (int64_t part = 0; part < joined_.extent; ++part) {
       ir::VarMap join = total;
       for (size_t k = 0; k < shared_.size(); ++k)
-        join[combiner.right[k].get()] =
+        join[accumulators[k].right.get()] =
             ir::load(shared_[k], {place(zeroth + ir::index(part * joined_.stride))});
       for (size_t k = 0; k < shared_.size(); ++k) {
-        const Var& left = combiner.left[k];
+        const Var& left = accumulators[k].left;
         const Var next = ir::var(cat("total", k), left->type);
-        lets.emplace_back(next, part == 0 ? join.at(combiner.right[k].get())
-                                          : ir::substitute(combiner.joined[k], join));
+        lets.emplace_back(next, part == 0 ? join.at(accumulators[k].right.get())
+                                          : ir::substitute(accumulators[k].joined, join));
         total[left.get()] = next;
       }
     }
@@ -378,7 +378,7 @@ class Reduction {
       one = tiles_.back().value();
     }
     Expr term = product_of(factor[0], factor[1], factors.terms);
-    if (masked) term = ir::select(mask, term, stage_.combiner.identity[0]);
+    if (masked) term = ir::select(mask, term, stage_.accumulators[0].identity);
     Stmt body = ir::store(sums[0], cell_, sum(ir::load(sums[0], cell_), term));
     auto end = loops.end();
     for (auto at = loops.end(); at != loops.begin();) {
@@ -417,16 +417,16 @@ class Reduction {
 
   // `sums`: where sums are added up.
   Stmt update(const Walk& walk, const std::vector<ir::Buffer>& sums) {
-    const ops::Combiner& combiner = stage_.combiner;
+    const ops::Accumulators& accumulators = stage_.accumulators;
     const ir::VarMap map = points_map(walk);
     const Expr mask = mask_of(walk);
     std::vector<Expr> terms;
     for (size_t k = 0; k < stage_.values.size(); ++k) {
       Expr term = ir::substitute(stage_.values[k], map);
       if (stage_.in_order) term = ir::substitute(term, accumulated());
-      terms.push_back(mask ? ir::select(mask, term, combiner.identity[k]) : term);
+      terms.push_back(mask ? ir::select(mask, term, accumulators[k].identity) : term);
     }
-    if (combiner.is_sums()) {
+    if (ops::is_sums(accumulators)) {
       std::vector<Stmt> steps;
       for (size_t k = 0; k < terms.size(); ++k)
         steps.push_back(ir::store(sums[k], cell_, sum(ir::load(sums[k], cell_), terms[k])));
@@ -434,8 +434,8 @@ class Reduction {
     }
     if (accumulators_.size() == 1) {
       ir::VarMap join = accumulated();
-      join[combiner.right[0].get()] = terms[0];
-      return ir::store(accumulators_[0], cell_, ir::substitute(combiner.joined[0], join));
+      join[accumulators[0].right.get()] = terms[0];
+      return ir::store(accumulators_[0], cell_, ir::substitute(accumulators[0].joined, join));
     }
     std::vector<Expr> own;
     for (const ir::Buffer& accumulator : accumulators_) own.push_back(ir::load(accumulator, cell_));
@@ -448,7 +448,7 @@ class Reduction {
   // lanes one by one, then the result.
   Stmt joined_lanes() {
     constexpr int64_t few = 4;
-    const ops::Combiner& combiner = stage_.combiner;
+    const ops::Accumulators& accumulators = stage_.accumulators;
     std::vector<Stmt> halving;
     std::vector<ir::Buffer> parts = accumulators_, made;
     int64_t lanes = lanes_;
@@ -479,16 +479,16 @@ class Reduction {
           ir::load(parts[k], {row, ir::ramp(ir::index(0), 1, static_cast<int>(lanes))});
       vectors.push_back(ir::var(cat("parts", k), all->type));
       lets.emplace_back(vectors[k], all);
-      total[combiner.left[k].get()] = ir::lane(vectors[k], ir::index(0));
+      total[accumulators[k].left.get()] = ir::lane(vectors[k], ir::index(0));
     }
     for (int l = 1; l < lanes; ++l) {
       ir::VarMap join = total;
       for (size_t k = 0; k < parts.size(); ++k)
-        join[combiner.right[k].get()] = ir::lane(vectors[k], ir::index(l));
+        join[accumulators[k].right.get()] = ir::lane(vectors[k], ir::index(l));
       for (size_t k = 0; k < parts.size(); ++k) {
-        const Var next = ir::var(cat("total", k), combiner.left[k]->type);
-        lets.emplace_back(next, ir::substitute(combiner.joined[k], join));
-        total[combiner.left[k].get()] = next;
+        const Var next = ir::var(cat("total", k), accumulators[k].left->type);
+        lets.emplace_back(next, ir::substitute(accumulators[k].joined, join));
+        total[accumulators[k].left.get()] = next;
       }
     }
     const auto around = [&](Stmt body) {

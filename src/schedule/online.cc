@@ -27,7 +27,7 @@ class Finder {
         !last_.starts.empty())
       return std::nullopt;
     const Factors factors = factors_of(last_);
-    if (!factors.a.get() || last_.combiner.left[0]->type.dtype != ir::DType::f32)
+    if (!factors.a.get() || last_.accumulators[0].left->type.dtype != ir::DType::f32)
       return std::nullopt;
     key_ = last_.reduce_axes[0];
     for (const bool swapped : {false, true}) {
@@ -76,9 +76,9 @@ class Finder {
       found = load;
       made = stage;
     }
-    const bool plain = found && made->combiner.left.size() == 1 && made->reduce_axes.size() == 1 &&
+    const bool plain = found && made->accumulators.size() == 1 && made->reduce_axes.size() == 1 &&
                        made->starts.empty() && !made->in_order &&
-                       made->combiner.left[0]->type.dtype == ir::DType::f32;
+                       made->accumulators[0].left->type.dtype == ir::DType::f32;
     return plain ? found : nullptr;
   }
 
@@ -91,7 +91,7 @@ class Finder {
   // A reduction's value at a load, its accumulator as `total`.
   static Expr result_of(const Stage& made, const ir::Load& load, const ir::Var& total) {
     return ir::substitute(at(made, load, made.result),
-                          {{made.combiner.left[0].get(), Expr(total)}});
+                          {{made.accumulators[0].left.get(), Expr(total)}});
   }
 
   // Whether a reduction over all keys has these terms, one a key, where it is loaded.
@@ -112,8 +112,8 @@ class Finder {
   Expr terms_of_parts(const Stage& made, const Expr& value) {
     const auto* load = ir::as<ir::Load>(value);
     const Stage* parts = nullptr;
-    if (!load || !made.combiner.is_sum() || reduction_in(value, parts) != load ||
-        !parts->combiner.is_sum() || !ir::equal(parts->result, parts->combiner.left[0]))
+    if (!load || !ops::is_sum(made.accumulators) || reduction_in(value, parts) != load ||
+        !ops::is_sum(parts->accumulators) || !ir::equal(parts->result, parts->accumulators[0].left))
       return {};
     const auto parts_of = ir::as_int(made.reduce_extents[0]),
                size = ir::as_int(parts->reduce_extents[0]),
@@ -148,7 +148,7 @@ class Finder {
   bool find_score(const Expr& score) {
     const Stage* made = nullptr;
     const ir::Load* load = reduction_in(score, made);
-    if (!load || !made->combiner.is_sum()) return false;
+    if (!load || !ops::is_sum(made->accumulators)) return false;
     const Factors factors = factors_of(*made);
     if (!factors.a.get() || factors.a->type.dtype != ir::DType::f32) return false;
     use(made);
@@ -158,7 +158,7 @@ class Finder {
     online_.extent = at(*made, *load, made->reduce_extents[0]);
     online_.left = at(*made, *load, ir::substitute(factors.a, fresh));
     online_.right = at(*made, *load, ir::substitute(factors.b, fresh));
-    online_.products = made->combiner.left[0];
+    online_.products = made->accumulators[0].left;
     online_.score =
         with_masks(replaced(score, Expr(load), result_of(*made, *load, online_.products)));
     return true;
@@ -186,7 +186,7 @@ class Finder {
     const Stage* made = nullptr;
     const ir::Load* load = reduction_in(shift, made);
     if (!load || ir::uses(shift, key_.get())) return false;
-    const auto* joined = ir::as<ir::Binary>(made->combiner.joined[0]);
+    const auto* joined = ir::as<ir::Binary>(made->accumulators[0].joined);
     if (!joined || joined->op != ir::BinaryOp::max || !sums(*made, *load, score)) return false;
     use(made);
     online_.peak = ir::var("peak", ir::DType::f32);
@@ -196,7 +196,7 @@ class Finder {
 
   // weights = exponential, times or divided by what depends on the sum of the exponentials.
   bool find_result(const Expr& weights, const Expr& exponential) {
-    online_.sum = last_.combiner.left[0];
+    online_.sum = last_.accumulators[0].left;
     online_.total = ir::var("total", ir::DType::f32);
     Expr sum = online_.sum;
     if (!ir::equal(weights, exponential)) {
@@ -210,7 +210,7 @@ class Finder {
       const Expr& by = first ? scaled->b : scaled->a;
       const Stage* made = nullptr;
       const ir::Load* load = reduction_in(by, made);
-      if (!load || ir::uses(by, key_.get()) || !made->combiner.is_sum() ||
+      if (!load || ir::uses(by, key_.get()) || !ops::is_sum(made->accumulators) ||
           !sums(*made, *load, exponential))
         return false;
       use(made);
@@ -220,7 +220,7 @@ class Finder {
       const Expr& keys = last_.reduce_extents[0];
       if (!ir::as_int(keys)) sum = ir::select(keys == ir::index(0), ir::zero(ir::DType::f32), sum);
     }
-    online_.result = ir::substitute(last_.result, {{last_.combiner.left[0].get(), sum}});
+    online_.result = ir::substitute(last_.result, {{last_.accumulators[0].left.get(), sum}});
     return true;
   }
 

@@ -35,8 +35,8 @@ struct WeightedSum {
     program.push_back(
         sum(scores, {i, j}, {d}, {ir::index(width)}, ir::load(q, {i, d}) * ir::load(k, {j, d})));
     Stage peak = sum(peaks, {i, one}, {j}, {keys}, ir::load(scores, {i, j}));
-    peak.combiner.joined = {ir::max(peak.combiner.left[0], peak.combiner.right[0])};
-    peak.combiner.identity = {ir::lowest(DType::f32)};
+    peak.accumulators[0].joined = ir::max(peak.accumulators[0].left, peak.accumulators[0].right);
+    peak.accumulators[0].identity = ir::lowest(DType::f32);
     program.push_back(peak);
     program.push_back(map("weights", weights, {i, j},
                           ir::exp(ir::load(scores, {i, j}) - ir::load(peaks, {i, zero}))));

@@ -110,10 +110,9 @@ void reduce_over(Stage& stage, const ir::Var& axis, const Expr& extent, const ir
   const ir::Var term = ir::var("term", ir::DType::f32);
   stage.reduce_axes = {axis};
   stage.reduce_extents = {extent};
-  stage.combiner = {{total},
-                    {term},
-                    {maximum ? ir::select(total < term, term, total) : total + term},
-                    {maximum ? ir::lowest(ir::DType::f32) : ir::zero(ir::DType::f32)}};
+  stage.accumulators = {{total, term,
+                         maximum ? ir::select(total < term, term, total) : total + term,
+                         maximum ? ir::lowest(ir::DType::f32) : ir::zero(ir::DType::f32)}};
 }
 
 Expr place_in(const Expr& first, const Expr& own, const Expr& extent, int64_t tile) {
@@ -208,7 +207,8 @@ std::vector<Stage> online_stages(const Group& group, const Capabilities& caps) {
   reduce_over(totals, key, ir::index(tile.keys), ir::var("acc", ir::DType::f32), false);
   totals.values = {score};
   totals.output = shared("totals", {tile.rows});
-  totals.result = ir::load(totals.output, {row}) * ir::load(top, {row}) + totals.combiner.left[0];
+  totals.result =
+      ir::load(totals.output, {row}) * ir::load(top, {row}) + totals.accumulators[0].left;
 
   Stage sums = stage_of(StageKind::reduce, "sums", {row, column}, {tile.rows, columns});
   reduce_over(sums, key, ir::index(tile.keys), online.sum, false);

@@ -312,7 +312,7 @@ std::vector<Stage> stages_of(const Group& group, const OnlineTile& tile, const C
   reduce_over(totals, block, parts, ir::var("acc", ir::DType::f32), false);
   totals.values = {joined(weights.output, [](const Expr& a, const Expr& b) { return a + b; })};
   totals.output = own("totals", {tile.rows});
-  totals.result = ir::load(totals.output, {row}) * scale + totals.combiner.left[0];
+  totals.result = ir::load(totals.output, {row}) * scale + totals.accumulators[0].left;
 
   Stage sums = part_stage(StageKind::reduce, "sums", {row, column},
                           {ir::index(tile.rows), ir::index(columns)});

@@ -71,7 +71,7 @@ class RadixSorter {
 
   static void sum_of(Stage& one, const Expr& term) {
     const Var left = ir::var("acc", DType::i32), right = ir::var("term", DType::i32);
-    one.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {whole(DType::i32, 0)}};
+    one.accumulators = {{left, right, Expr(left) + Expr(right), whole(DType::i32, 0)}};
     one.values = {term};
   }
 
@@ -157,7 +157,7 @@ class RadixSorter {
     const Expr own = ir::load(
         counts, with(row_of(start), {ir::floormod(at, chunks_), ir::floordiv(at, chunks_)}));
     sum_of(start, own);
-    start.result = Expr(start.combiner.left[0]) - own;
+    start.result = Expr(start.accumulators[0].left) - own;
     made_.push_back(start);
     return start.output;
   }
@@ -205,7 +205,7 @@ class RadixSorter {
   void take(const Buffer& order) {
     Stage taken = sort_;
     taken.kind = StageKind::compute;
-    taken.combiner = {};
+    taken.accumulators = {};
     taken.values.clear();
     taken.reduce_axes.clear();
     taken.reduce_extents.clear();
@@ -228,10 +228,10 @@ class RadixSorter {
 }  // namespace
 
 bool rises_with_key(const Stage& sort) {
-  const ops::Combiner& order = sort.combiner;
-  if (order.left.size() != 1 || order.left[0]->type != ir::Type(DType::i32)) return false;
-  const Expr left = order.left[0], right = order.right[0];
-  return ir::equal(order.joined[0], left < right) || ir::equal(order.joined[0], right > left);
+  const ops::Accumulators& order = sort.accumulators;
+  if (order.size() != 1 || order[0].left->type != ir::Type(DType::i32)) return false;
+  const Expr left = order[0].left, right = order[0].right;
+  return ir::equal(order[0].joined, left < right) || ir::equal(order[0].joined, right > left);
 }
 
 bool has_digits(const Stage& sort, const Capabilities& capabilities) {

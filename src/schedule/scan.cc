@@ -34,7 +34,7 @@ class Splitter {
     }
     const Expr segments = ir::simplify(ceil_div(length, segment_));
     std::vector<Buffer> totals;
-    const size_t count = scan.combiner.left.size();
+    const size_t count = scan.accumulators.size();
     for (size_t k = 0; k < count; ++k) {
       made_.push_back(totals_of(scan, k, segments));
       totals.push_back(made_.back().output);
@@ -55,7 +55,7 @@ class Splitter {
     std::vector<Expr> shape = scan.extents;
     shape[scan.along] = std::move(segments);
     return ir::buffer(cat(scan.output->name, what, k > 0 ? std::to_string(k) : ""),
-                      scan.combiner.left[k]->type.dtype, std::move(shape));
+                      scan.accumulators[k].left->type.dtype, std::move(shape));
   }
 
   // Accumulator k over each segment.
@@ -73,13 +73,13 @@ class Splitter {
     totals.reduce_extents = {ir::index(segment_)};
     const Expr at = Expr(totals.axes[scan.along]) * ir::index(segment_) + within;
     const Expr inside = at < scan.extents[scan.along];
-    totals.combiner = scan.combiner;
+    totals.accumulators = scan.accumulators;
     for (size_t j = 0; j < scan.values.size(); ++j) {
       const Expr value = ir::substitute(scan.values[j], {{scan.axes[scan.along].get(), at}});
-      totals.values.push_back(ir::select(inside, value, scan.combiner.identity[j]));
+      totals.values.push_back(ir::select(inside, value, scan.accumulators[j].identity));
     }
     if (totals.values.size() > 1) keep_order(totals);
-    totals.result = scan.combiner.left[k];
+    totals.result = scan.accumulators[k].left;
     return totals;
   }
 
@@ -87,10 +87,10 @@ class Splitter {
   static void keep_order(Stage& totals) {
     ir::VarMap next;
     for (size_t j = 0; j < totals.values.size(); ++j)
-      next[totals.combiner.right[j].get()] = totals.values[j];
+      next[totals.accumulators[j].right.get()] = totals.values[j];
     for (size_t j = 0; j < totals.values.size(); ++j) {
-      totals.values[j] = ir::substitute(totals.combiner.joined[j], next);
-      totals.combiner.joined[j] = totals.combiner.right[j];
+      totals.values[j] = ir::substitute(totals.accumulators[j].joined, next);
+      totals.accumulators[j].joined = totals.accumulators[j].right;
     }
     totals.in_order = true;
   }
@@ -106,14 +106,14 @@ class Splitter {
     before.extents = totals[0]->shape;
     before.along = scan.along;
     before.output = partial_buffer(scan, k, ".before", before.extents[scan.along]);
-    before.combiner = scan.combiner;
+    before.accumulators = scan.accumulators;
     std::vector<Expr> last = {before.axes.begin(), before.axes.end()};
     last[scan.along] = Expr(segment) - ir::index(1);
     for (size_t j = 0; j < totals.size(); ++j) {
       before.values.push_back(ir::select(Expr(segment) > ir::index(0), ir::load(totals[j], last),
-                                         scan.combiner.identity[j]));
+                                         scan.accumulators[j].identity));
     }
-    before.result = scan.combiner.left[k];
+    before.result = scan.accumulators[k].left;
     return before;
   }
 
@@ -138,7 +138,8 @@ class Splitter {
       return ir::substitute(e, {{scan.axes[scan.along].get(), place}});
     };
     for (size_t j = 0; j < gather.values.size(); ++j) {
-      const Expr rest = scan.in_order ? Expr(scan.combiner.left[j]) : scan.combiner.identity[j];
+      const Expr rest =
+          scan.in_order ? Expr(scan.accumulators[j].left) : scan.accumulators[j].identity;
       gather.values[j] = ir::select(at <= point, there(scan.values[j], at), rest);
     }
     if (scan.starts.empty()) return gather;
@@ -148,14 +149,14 @@ class Splitter {
       gather.starts = std::move(starts);
       return gather;
     }
-    const ops::Combiner& combiner = scan.combiner;
+    const ops::Accumulators& accumulators = scan.accumulators;
     ir::VarMap from, totals;
-    for (size_t k = 0; k < combiner.left.size(); ++k) {
-      from[combiner.left[k].get()] = starts[k];
-      from[combiner.right[k].get()] = combiner.left[k];
+    for (size_t k = 0; k < accumulators.size(); ++k) {
+      from[accumulators[k].left.get()] = starts[k];
+      from[accumulators[k].right.get()] = accumulators[k].left;
     }
-    for (size_t k = 0; k < combiner.left.size(); ++k)
-      totals[combiner.left[k].get()] = ir::substitute(combiner.joined[k], from);
+    for (size_t k = 0; k < accumulators.size(); ++k)
+      totals[accumulators[k].left.get()] = ir::substitute(accumulators[k].joined, from);
     gather.result = ir::substitute(gather.result, totals);
     return gather;
   }

@@ -21,7 +21,7 @@ namespace {
 // Every target index is one of the stage's axes, over the output's whole extent, or the same for
 // all updates: a choice per point instead of a search.
 std::optional<ops::Stage> choice_form(const ops::Stage& scatter) {
-  if (!scatter.combiner.left.empty() || scatter.condition) return std::nullopt;
+  if (!scatter.accumulators.empty() || scatter.condition) return std::nullopt;
   const ir::Buffer& before = scatter.initial ? scatter.initial : scatter.output;
   ops::Stage choice;
   choice.name = scatter.name;
@@ -68,7 +68,7 @@ ops::Stage search_form(const ops::Stage& scatter) {
   };
   ops::search_in(search, ir::index(0), length, ir::as_int(length).value_or(-1),
                  [&](const Expr& place) { return at(scatter.target[0], place) >= point; });
-  const Expr found = search.combiner.left[0];
+  const Expr found = search.accumulators[0].left;
   const Expr aims = found < length && at(scatter.target[0], found) == point;
   search.result =
       ir::select(aims, at(scatter.values[0], found), ir::load(scatter.initial, {point}));
@@ -109,7 +109,7 @@ class SortForm {
     made_.push_back(in_order(key.output, order.output));
     const ir::Buffer sorted = made_.back().output;
     ir::Buffer joined;
-    if (!scatter_.combiner.left.empty()) {
+    if (!scatter_.accumulators.empty()) {
       made_.push_back(running(order.output, sorted));
       joined = made_.back().output;
     }
@@ -197,7 +197,7 @@ class SortForm {
     order.reduce_extents = {updates_};
     order.values = {at(key.output, order, rows_.size(), place)};
     const Var left = ir::var("left", ir::DType::i32), right = ir::var("right", ir::DType::i32);
-    order.combiner = {{left}, {right}, {Expr(left) < Expr(right)}, {}};
+    order.accumulators = {{left, right, Expr(left) < Expr(right), {}}};
     return order;
   }
 
@@ -212,18 +212,17 @@ class SortForm {
   ops::Stage running(const ir::Buffer& order, const ir::Buffer& sorted) const {
     std::vector<size_t> outer = rows_;
     outer.insert(outer.end(), free_.begin(), free_.end());
-    const ops::Combiner& join = scatter_.combiner;
+    const ops::Accumulators& join = scatter_.accumulators;
     const ir::Type type = scatter_.values[0]->type;
     ops::Stage scan = stage(".joined", ops::StageKind::scan, type.dtype, outer);
     const Expr update = scan.axes.back(), before = ir::max(update - ir::index(1), ir::index(0));
     const size_t rows = rows_.size();
     const auto flag = [](const Expr& e) { return ir::cast(ir::DType::i32, e); };
     const Var from = ir::var("from", ir::DType::i32), begins = ir::var("begins", ir::DType::i32);
-    const Var left = join.left[0], right = join.right[0];
-    scan.combiner = {{from, left},
-                     {begins, right},
-                     {ir::max(from, begins), ir::select(begins != 0.0, right, join.joined[0])},
-                     {ir::zero(ir::DType::i32), join.identity[0]}};
+    const Var left = join[0].left, right = join[0].right;
+    scan.accumulators = {
+        {from, begins, ir::max(from, begins), ir::zero(ir::DType::i32)},
+        {left, right, ir::select(begins != 0.0, right, join[0].joined), join[0].identity}};
     const Expr taken = ir::cast(ir::DType::index, at(order, scan, rows, update));
     scan.values = {flag(at(sorted, scan, rows, update) != at(sorted, scan, rows, before)),
                    ir::substitute(scatter_.values[0], axes_at(taken, places(scan, outer)))};
@@ -258,7 +257,7 @@ class SortForm {
     // The last one that aims here or before.
     ops::search_in(search, ir::index(0), updates_, *ir::as_int(updates_),
                    [&](const Expr& place) { return in_row(sorted, place) > wanted; });
-    const Expr last = Expr(search.combiner.left[0]) - ir::index(1);
+    const Expr last = Expr(search.accumulators[0].left) - ir::index(1);
     const Expr aims = last >= ir::index(0) && in_row(sorted, last) == wanted;
     const Expr start = ir::load(scatter_.initial, point);
     Expr value;
@@ -266,9 +265,9 @@ class SortForm {
       std::vector<Expr> at = row;
       for (const size_t i : free_) at.push_back(passed.at(i));
       at.push_back(ir::max(last, ir::index(0)));
-      const ops::Combiner& join = scatter_.combiner;
-      value = ir::substitute(join.joined[0], {{join.left[0].get(), start},
-                                              {join.right[0].get(), ir::load(joined, at)}});
+      const ops::Accumulators& join = scatter_.accumulators;
+      value = ir::substitute(join[0].joined, {{join[0].left.get(), start},
+                                              {join[0].right.get(), ir::load(joined, at)}});
     } else {
       const Expr taken = ir::cast(ir::DType::index, in_row(order, last));
       value = ir::substitute(scatter_.values[0], axes_at(taken, passed));
@@ -307,32 +306,30 @@ ops::Stage gather_form(const ops::Stage& scatter) {
   for (size_t d = 0; d < point.size(); ++d) aims = aims && scatter.target[d] == point[d];
   if (scatter.condition) aims = aims && scatter.condition;
   const Expr start = ir::load(scatter.initial, point);
-  ops::Combiner& combiner = gather.combiner;
-  if (!scatter.combiner.left.empty()) {
-    combiner = scatter.combiner;
-    const Expr& identity = combiner.identity[0];
+  ops::Accumulators& accumulators = gather.accumulators;
+  if (!scatter.accumulators.empty()) {
+    accumulators = scatter.accumulators;
+    const Expr& identity = accumulators[0].identity;
     gather.values = {ir::select(aims, scatter.values[0], identity)};
     gather.result = ir::substitute(
-        combiner.joined[0],
-        {{combiner.left[0].get(), start}, {combiner.right[0].get(), combiner.left[0]}});
+        accumulators[0].joined,
+        {{accumulators[0].left.get(), start}, {accumulators[0].right.get(), accumulators[0].left}});
     return gather;
   }
   // Without a join the last update stands: accumulators (found, value).
   const ir::Type type = scatter.values[0]->type, flag = ir::DType::i32;
-  combiner.left = {ir::var("found", flag), ir::var("value", type)};
-  combiner.right = {ir::var("found", flag), ir::var("value", type)};
-  const Expr later = combiner.right[0] != 0.0;
-  combiner.joined = {ir::max(combiner.left[0], combiner.right[0]),
-                     ir::select(later, combiner.right[1], combiner.left[1])};
-  combiner.identity = {ir::zero(flag), ir::zero(type)};
+  const Var found = ir::var("found", flag), more = ir::var("found", flag);
+  const Var last = ir::var("value", type), next = ir::var("value", type);
+  accumulators = {{found, more, ir::max(found, more), ir::zero(flag)},
+                  {last, next, ir::select(Expr(more) != 0.0, next, last), ir::zero(type)}};
   gather.values = {ir::select(aims, ir::constant_int(flag, 1), ir::zero(flag)), scatter.values[0]};
-  gather.result = ir::select(combiner.left[0] != 0.0, combiner.left[1], start);
+  gather.result = ir::select(Expr(found) != 0.0, last, start);
   return gather;
 }
 
 bool writes_a_row(const ops::Stage& scatter) {
   if (scatter.kind != ops::StageKind::scatter || scatter.initial || scatter.condition ||
-      scatter.table || !scatter.combiner.left.empty())
+      scatter.table || !scatter.accumulators.empty())
     return false;
   std::vector<int> places(scatter.axes.size());  // indices of the target that move with the axis
   const auto is_index = [&](const Var& axis) {

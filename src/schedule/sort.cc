@@ -142,15 +142,15 @@ class Sorter {
     if (packed_) return p < q;
     ir::VarMap map;
     for (size_t k = 0; k < keys_.size(); ++k) {
-      map[sort_.combiner.left[k].get()] = ir::load(keys_[k], at(one, {p}));
-      map[sort_.combiner.right[k].get()] = ir::load(keys_[k], at(one, {q}));
+      map[sort_.accumulators[k].left.get()] = ir::load(keys_[k], at(one, {p}));
+      map[sort_.accumulators[k].right.get()] = ir::load(keys_[k], at(one, {q}));
     }
-    return ir::substitute(sort_.combiner.joined[0], map);
+    return ir::substitute(sort_.accumulators[0].joined, map);
   }
 
   static void sum_of(Stage& one, const Expr& term) {
     const Var left = ir::var("acc", term->type), right = ir::var("term", term->type);
-    one.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::zero(term->type)}};
+    one.accumulators = {{left, right, Expr(left) + Expr(right), ir::zero(term->type)}};
     one.values = {term};
     one.result = left;
   }
@@ -234,7 +234,7 @@ class Sorter {
       return before(split, element(split, order, second),
                     element(split, order, pair.first + middle));
     });
-    split.result = ir::cast(DType::i32, split.combiner.left[0]);
+    split.result = ir::cast(DType::i32, split.accumulators[0].left);
     made_.push_back(split);
     return split.output;
   }
@@ -253,16 +253,14 @@ class Sorter {
       const Expr start = ir::floordiv(place, ir::index(segment));
       taken = ir::cast(DType::index, ir::load(from, at(merge, {start})));
     }
-    ops::Combiner& step = merge.combiner;
+    ops::Accumulators& step = merge.accumulators;
     const ir::Type picked = packed_ ? DType::i64 : DType::index;
     for (const char* name : {"first", "first_end", "second_end", "picked"}) {
       const ir::Type type = name == std::string_view("picked") ? picked : ir::Type(DType::index);
-      step.left.push_back(ir::var(name, type));
-      step.right.push_back(ir::var(cat("next_", name), type));
-      step.joined.push_back(step.right.back());
-      step.identity.push_back(ir::zero(type));
+      const ir::Var next = ir::var(cat("next_", name), type);
+      step.push_back({ir::var(name, type), next, next, ir::zero(type)});
     }
-    const Expr first = step.left[0], first_end = step.left[1], second_end = step.left[2];
+    const Expr first = step[0].left, first_end = step[1].left, second_end = step[2].left;
     const Expr second = first_end + place - first;
     const Expr of_first = element(merge, order, first), of_second = element(merge, order, second);
     const Expr take =
@@ -273,7 +271,7 @@ class Sorter {
                     ir::select(take, of_first, of_second)};
     merge.starts = {pair.first + taken, pair.second, pair.end, ir::zero(picked)};
     merge.result = ir::cast(last ? DType::i32 : stored(),
-                            packed_ && last ? place_in(step.left[3]) : step.left[3]);
+                            packed_ && last ? place_in(step[3].left) : step[3].left);
     made_.push_back(merge);
     return merge.output;
   }

@@ -23,9 +23,7 @@ Stage ordered(Expr length, Expr wanted) {
   stage.reduce_axes = {r};
   stage.reduce_extents = {length};
   stage.values = {ir::load(a, {r})};
-  stage.combiner.left = {left};
-  stage.combiner.right = {right};
-  stage.combiner.joined = {Expr(left) < Expr(right)};
+  stage.accumulators = {{left, right, Expr(left) < Expr(right), {}}};
   return stage;
 }
 

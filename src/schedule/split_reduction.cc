@@ -123,7 +123,7 @@ class ReductionSplitter {
     const Parts parts{ceil_div(*axis, terms), ir::index(terms), false, terms > 1};
     const auto at = static_cast<size_t>(axis - stage.reduce_extents.begin());
     std::vector<Buffer> partial;
-    for (size_t k = 0; k < stage.combiner.left.size(); ++k) {
+    for (size_t k = 0; k < stage.accumulators.size(); ++k) {
       const Stage part = of_parts(stage, at, parts, k, level);
       partial.push_back(part.output);
       split_open(part, most, level + 1);
@@ -139,7 +139,7 @@ class ReductionSplitter {
  private:
   void split_at(const Stage& stage, size_t axis, int64_t parts, int level) {
     std::vector<Buffer> partial;
-    for (size_t k = 0; k < stage.combiner.left.size(); ++k) {
+    for (size_t k = 0; k < stage.accumulators.size(); ++k) {
       made_.push_back(of_parts(stage, axis, whole_parts(stage, axis, parts), k, level));
       partial.push_back(made_.back().output);
     }
@@ -242,16 +242,16 @@ class ReductionSplitter {
         cat(".parts", level > 1 ? std::to_string(level) : "", which > 0 ? cat(".", which) : "");
     stage.name = whole.name + what;
     stage.extents.push_back(cut.parts);
-    const DType kept = stored(whole.combiner.left[which]->type.dtype);
+    const DType kept = stored(whole.accumulators[which].left->type.dtype);
     stage.output = ir::buffer(whole.output->name + what, kept, stage.extents);
     const Var part = ir::var("part");
     stage.axes.push_back(part);
     stage.reduce_extents[axis] = cut.terms;
     stage.values.clear();
-    ops::Combiner& combiner = stage.combiner;
-    combiner = {};
+    ops::Accumulators& accumulators = stage.accumulators;
+    accumulators = {};
     ir::VarMap total;  // the first sum joined with the others, one after the other
-    const size_t count = whole.combiner.left.size();
+    const size_t count = whole.accumulators.size();
     for (int64_t sum = 0; sum < sums; ++sum) {
       const Expr step = whole.reduce_axes[axis];
       const Expr place = cut.interleaved
@@ -259,21 +259,21 @@ class ReductionSplitter {
                              : (Expr(part) * ir::index(sums) + ir::index(sum)) * cut.terms + step;
       ir::VarMap own;
       for (size_t k = 0; k < count; ++k) {
-        combiner.left.push_back(copy_of(whole.combiner.left[k], sum));
-        combiner.right.push_back(copy_of(whole.combiner.right[k], sum));
-        own[whole.combiner.left[k].get()] = combiner.left.back();
-        own[whole.combiner.right[k].get()] = combiner.right.back();
+        const ops::Accumulator& one = whole.accumulators[k];
+        accumulators.push_back({copy_of(one.left, sum), copy_of(one.right, sum), {}, one.identity});
+        own[one.left.get()] = accumulators.back().left;
+        own[one.right.get()] = accumulators.back().right;
       }
       for (size_t k = 0; k < count; ++k) {
-        combiner.joined.push_back(ir::substitute(whole.combiner.joined[k], own));
-        combiner.identity.push_back(whole.combiner.identity[k]);
+        accumulators[static_cast<size_t>(sum) * count + k].joined =
+            ir::substitute(whole.accumulators[k].joined, own);
         Expr value = ir::substitute(whole.values[k], {{whole.reduce_axes[axis].get(), place}});
-        if (cut.guarded) value = ir::select(place < length, value, whole.combiner.identity[k]);
+        if (cut.guarded) value = ir::select(place < length, value, whole.accumulators[k].identity);
         stage.values.push_back(value);
       }
-      total = next_total(whole.combiner, total, own);
+      total = next_total(whole.accumulators, total, own);
     }
-    stage.result = ir::cast(kept, total.at(whole.combiner.left[which].get()));
+    stage.result = ir::cast(kept, total.at(whole.accumulators[which].left.get()));
     return stage;
   }
 
@@ -284,18 +284,18 @@ class ReductionSplitter {
     return sum == 0 ? var : ir::var(cat(var->name, sum), var->type);
   }
 
-  static ir::VarMap next_total(const ops::Combiner& combiner, const ir::VarMap& total,
+  static ir::VarMap next_total(const ops::Accumulators& accumulators, const ir::VarMap& total,
                                const ir::VarMap& own) {
     ir::VarMap next;
     if (total.empty()) {
-      for (const Var& left : combiner.left) next[left.get()] = own.at(left.get());
+      for (const Var& left : ops::lefts_of(accumulators)) next[left.get()] = own.at(left.get());
       return next;
     }
     ir::VarMap sides = total;
-    for (size_t k = 0; k < combiner.left.size(); ++k)
-      sides[combiner.right[k].get()] = own.at(combiner.left[k].get());
-    for (size_t k = 0; k < combiner.left.size(); ++k)
-      next[combiner.left[k].get()] = ir::substitute(combiner.joined[k], sides);
+    for (size_t k = 0; k < accumulators.size(); ++k)
+      sides[accumulators[k].right.get()] = own.at(accumulators[k].left.get());
+    for (size_t k = 0; k < accumulators.size(); ++k)
+      next[accumulators[k].left.get()] = ir::substitute(accumulators[k].joined, sides);
     return next;
   }
 
@@ -308,7 +308,8 @@ class ReductionSplitter {
     point.push_back(part);
     stage.values.clear();
     for (size_t k = 0; k < partial.size(); ++k)
-      stage.values.push_back(ir::cast(whole.combiner.left[k]->type, ir::load(partial[k], point)));
+      stage.values.push_back(
+          ir::cast(whole.accumulators[k].left->type, ir::load(partial[k], point)));
     return stage;
   }
 

@@ -16,8 +16,8 @@ Stage largest(int64_t rows, Expr columns) {
   Stage stage =
       sum(ir::buffer("C", DType::f32, {index(rows)}), {i}, {k}, {columns}, ir::load(a, {i, k}));
   stage.name = "largest";
-  stage.combiner.joined = {ir::max(stage.combiner.left[0], stage.combiner.right[0])};
-  stage.combiner.identity = {ir::lowest(DType::f32)};
+  stage.accumulators[0].joined = ir::max(stage.accumulators[0].left, stage.accumulators[0].right);
+  stage.accumulators[0].identity = ir::lowest(DType::f32);
   return stage;
 }
 
@@ -47,7 +47,7 @@ TEST(SplitReduction, ThreadsHavePartsAndEachSeveralAccumulators) {
   const std::vector<Stage> stages = split(largest(1, index(1'000'000)), TargetKind::cpu);
   ASSERT_EQ(stages.size(), 2u);
   EXPECT_EQ(*ir::as_int(stages[0].extents.back()), 16);
-  EXPECT_EQ(stages[0].combiner.left.size(), 4u);
+  EXPECT_EQ(stages[0].accumulators.size(), 4u);
   EXPECT_EQ(*ir::as_int(stages[0].reduce_extents[0]) * 16 * 4, 1'000'000);
 }
 

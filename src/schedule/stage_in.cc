@@ -75,11 +75,11 @@ Expr product_of(const Expr& a, const Expr& b, int64_t terms) {
 }
 
 Factors factors_of(const ops::Stage& stage) {
-  return stage.combiner.is_sum() ? factors_of_term(stage.values[0]) : Factors{};
+  return ops::is_sum(stage.accumulators) ? factors_of_term(stage.values[0]) : Factors{};
 }
 
 Expr decoded_factor(const ops::Stage& stage) {
-  if (!stage.combiner.is_sums()) return {};
+  if (!ops::is_sums(stage.accumulators)) return {};
   const Factors factors = factors_of_term(stage.values[0]);
   if (!factors.a.get() || !ir::is_float(factors.a->type.dtype)) return {};
   const auto decodes = [](const Expr& factor) {

@@ -342,7 +342,7 @@ void choose_group_tile(const Stage& stage, const Capabilities& caps, Tiling& til
   if (rows.extent < costs.least_group_rows || length < costs.least_group_reduction) return;
   int64_t steps = 1;
   for (const Expr& extent : stage.reduce_extents) steps *= extent_or(extent, 64);
-  const bool joins = ir::byte_size(stage.combiner.left[0]->type.dtype) == 4;
+  const bool joins = ir::byte_size(stage.accumulators[0].left->type.dtype) == 4;
   const bool lies_along = lies_along_reduction(stage, tiling.vector_axis, caps);
   for (const GroupTile& tile : costs.group_tiles) {
     if (tile.along && !lies_along) continue;
@@ -486,7 +486,7 @@ Pattern pattern_of(const Stage& stage) {
              !moves(*load, a);
     });
   });
-  return reuse && stage.combiner.is_sum() ? Pattern::contraction : Pattern::window;
+  return reuse && ops::is_sum(stage.accumulators) ? Pattern::contraction : Pattern::window;
 }
 
 int vectors_without_rows(const Stage& stage, int vector_axis, const Capabilities& caps) {

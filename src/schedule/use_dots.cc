@@ -23,7 +23,7 @@ constexpr int64_t least_rows = 4;     // that pay for laying out the columns in 
 constexpr int64_t many_columns = 16;  // that pay for making words of what the rows' memory holds
 
 bool is_sum_of_products(const Stage& stage) {
-  if (stage.kind != ops::StageKind::reduce || stage.in_order || !stage.combiner.is_sum() ||
+  if (stage.kind != ops::StageKind::reduce || stage.in_order || !ops::is_sum(stage.accumulators) ||
       !stage.starts.empty() || stage.values.size() != 1 || !stage.side.empty())
     return false;
   const auto* product = ir::as<ir::Binary>(stage.values[0]);
@@ -254,9 +254,9 @@ class Dots {
       sums.reduce_extents.push_back(stage.reduce_extents[r]);
       fresh[stage.reduce_axes[r].get()] = sums.reduce_axes.back();
     }
-    sums.combiner = sum_in_integers("acc", "term");
+    sums.accumulators = sum_in_integers("acc", "term");
     sums.values = {ir::substitute(numbers_.integer(columns.value), fresh)};
-    sums.result = sums.combiner.left[0];
+    sums.result = sums.accumulators[0].left;
     if (factor != 1) sums.result = sums.result * ir::constant_int(DType::i32, factor);
     sums.output = ir::buffer(columns.load->buffer->name + ".sums", DType::i32, sums.extents);
     const Buffer output = sums.output;
@@ -264,13 +264,9 @@ class Dots {
     return ir::load(output, std::move(point));
   }
 
-  static ops::Combiner sum_in_integers(const std::string& left, const std::string& right) {
-    ops::Combiner combiner;
-    combiner.left = {ir::var(left, DType::i32)};
-    combiner.right = {ir::var(right, DType::i32)};
-    combiner.joined = {combiner.left[0] + combiner.right[0]};
-    combiner.identity = {ir::constant_int(DType::i32, 0)};
-    return combiner;
+  static ops::Accumulators sum_in_integers(const std::string& left, const std::string& right) {
+    const Var sum = ir::var(left, DType::i32), term = ir::var(right, DType::i32);
+    return {{sum, term, sum + term, ir::constant_int(DType::i32, 0)}};
   }
 
   static bool runs_along_points(const Stage& stage, const Factor& factor) {
@@ -306,12 +302,12 @@ class Dots {
   // `taken`: off each sum; null: nothing.
   static void sum_of_dots(Stage& stage, const Expr& left, const Expr& right, int64_t terms,
                           const Expr& taken = {}) {
-    const Var was = stage.combiner.left[0];
-    ops::Combiner combiner = sum_in_integers(was->name, stage.combiner.right[0]->name);
-    const Expr sum = combiner.left[0];
+    const Var was = stage.accumulators[0].left;
+    ops::Accumulators accumulators = sum_in_integers(was->name, stage.accumulators[0].right->name);
+    const Expr sum = accumulators[0].left;
     const Expr whole = ir::cast(was->type.dtype, taken ? sum - taken : sum);
     stage.result = ir::substitute(stage.result, {{was.get(), whole}});
-    stage.combiner = std::move(combiner);
+    stage.accumulators = std::move(accumulators);
     stage.values = {ir::dot(left, right, ir::constant_int(DType::i32, 0), terms)};
   }
 

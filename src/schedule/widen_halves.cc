@@ -42,7 +42,7 @@ bool takes_bits(const Stage& stage) {
 }
 
 bool sums_products(const Stage& stage) {
-  return stage.kind == ops::StageKind::reduce && !stage.in_order && stage.combiner.is_sum();
+  return stage.kind == ops::StageKind::reduce && !stage.in_order && ops::is_sum(stage.accumulators);
 }
 
 Stage conversion_of(const Buffer& halves) {

@@ -257,7 +257,7 @@ class Maker {
     made.values = {ir::load(input, with_open<Expr>(place, batches, number, channel)) *
                    ir::load(weights, {place, column, channel})};
     const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    made.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::constant(DType::f32, 0)}};
+    made.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
     made.result = left;
     return made;
   }
@@ -269,7 +269,7 @@ class Maker {
     made.reduce_axes.clear();
     made.reduce_extents.clear();
     made.values.clear();
-    made.combiner = {};
+    made.accumulators = {};
     Expr number = ir::index(0);
     for (const size_t batch : sliding_.batches)
       number = number * stage_.extents[batch] + stage_.axes[batch];
@@ -286,7 +286,7 @@ class Maker {
           return ir::load(products, with_open<Expr>(ir::index(int64_t{i} * edge_ + j), open, number,
                                                     stage_.axes[sliding_.column]));
         });
-    made.result = ir::substitute(stage_.result, {{stage_.combiner.left[0].get(), sum}});
+    made.result = ir::substitute(stage_.result, {{stage_.accumulators[0].left.get(), sum}});
     return made;
   }
 

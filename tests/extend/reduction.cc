@@ -11,13 +11,11 @@ using ops::Expr;
 using ops::Point;
 
 // (most, least) of what was seen.
-ops::Combiner extremes(ir::Type type) {
+ops::Accumulators extremes(ir::Type type) {
   ir::Var most = ir::var("most", type), least = ir::var("least", type);
   ir::Var other_most = ir::var("other_most", type), other_least = ir::var("other_least", type);
-  return {{most, least},
-          {other_most, other_least},
-          {ir::max(most, other_most), ir::min(least, other_least)},
-          {ir::lowest(type), ir::highest(type)}};
+  return {{most, other_most, ir::max(most, other_most), ir::lowest(type)},
+          {least, other_least, ir::min(least, other_least), ir::highest(type)}};
 }
 
 Result<> define(ops::Builder& b) {

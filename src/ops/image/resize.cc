@@ -400,11 +400,10 @@ Result<Tensor> weighted(Builder& b, Plan& plan) {
     // The weights in use need not add up to 1.
     Var sum = ir::var("sum", wide), weights = ir::var("weights", wide);
     Var more = ir::var("more", wide), more_weights = ir::var("more_weights", wide);
-    Combiner combiner{{sum, weights},
-                      {more, more_weights},
-                      {Expr(sum) + Expr(more), Expr(weights) + Expr(more_weights)},
-                      {ir::zero(wide), ir::zero(wide)}};
-    y = b.reduce("resize", std::move(combiner), x.dtype(), plan.shape, extents, terms,
+    Accumulators accumulators{
+        {sum, more, Expr(sum) + Expr(more), ir::zero(wide)},
+        {weights, more_weights, Expr(weights) + Expr(more_weights), ir::zero(wide)}};
+    y = b.reduce("resize", std::move(accumulators), x.dtype(), plan.shape, extents, terms,
                  [&](Point p, std::span<const Var> totals) {
                    return finish(p, Expr(totals[0]) / Expr(totals[1]));
                  });

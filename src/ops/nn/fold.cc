@@ -76,12 +76,11 @@ Result<> max_unpool(Builder& b) {
   DType dtype = x.dtype();
   Var found = ir::var("found", DType::i32), value = ir::var("value", dtype);
   Var other_found = ir::var("found", DType::i32), other = ir::var("value", dtype);
-  Combiner combiner{{found, value},
-                    {other_found, other},
-                    {ir::max(found, other_found), ir::select(Expr(found) != 0, value, other)},
-                    {ir::zero(DType::i32), ir::zero(dtype)}};
+  Accumulators accumulators{
+      {found, other_found, ir::max(found, other_found), ir::zero(DType::i32)},
+      {value, other, ir::select(Expr(found) != 0, value, other), ir::zero(dtype)}};
   b.output(0, b.reduce(
-                  "max_unpool", combiner, dtype, shape, over,
+                  "max_unpool", accumulators, dtype, shape, over,
                   [&](Point p, Point r) {
                     Expr place = p[0] * inferred[1] + p[1], inside = ir::boolean(true);
                     std::vector<Expr> at = {p[0], p[1]};

@@ -45,14 +45,13 @@ Tensor max_indices(Builder& b, const Tensor& x, const Tensor& padded, const Pool
   Var other = ir::var("other", value_type), other_place = ir::var("other_place");
   Expr wins =
       Expr(other) > Expr(value) || (Expr(other) == Expr(value) && Expr(other_place) < Expr(place));
-  Combiner combiner{{value, place},
-                    {other, other_place},
-                    {ir::select(wins, other, value), ir::select(wins, other_place, place)},
-                    {ir::lowest(value_type), ir::index(0x7fffffff)}};
+  Accumulators accumulators{
+      {value, other, ir::select(wins, other, value), ir::lowest(value_type)},
+      {place, other_place, ir::select(wins, other_place, place), ir::index(0x7fffffff)}};
   bool columns_first = b.integer("storage_order") != 0;
   size_t rank = window.rank();
   return b.reduce(
-      "max_pool.indices", combiner, DType::i64, pool.shape, window.kernel,
+      "max_pool.indices", accumulators, DType::i64, pool.shape, window.kernel,
       [&](Point out, Point over) {
         std::vector<Expr> at = taps(b, window, out, over);
         Expr load = padded.at(at);

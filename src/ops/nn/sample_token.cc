@@ -220,13 +220,11 @@ class Sampler {
   }
 
   // A sum for each threshold.
-  static Combiner all_ways() {
-    Combiner sums;
+  static Accumulators all_ways() {
+    Accumulators sums;
     for (int way = 0; way < ways - 1; ++way) {
-      sums.left.push_back(ir::var("left", DType::f32));
-      sums.right.push_back(ir::var("right", DType::f32));
-      sums.joined.push_back(Expr(sums.left.back()) + Expr(sums.right.back()));
-      sums.identity.push_back(ir::zero(DType::f32));
+      const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
+      sums.push_back({left, right, Expr(left) + Expr(right), ir::zero(DType::f32)});
     }
     return sums;
   }
@@ -282,10 +280,9 @@ class Sampler {
     const Var other = ir::var("other", DType::f32), other_at = ir::var("other_at");
     const Expr wins =
         Expr(other) > Expr(top) || (Expr(other) == Expr(top) && Expr(other_at) < Expr(at));
-    const Combiner larger{{top, at},
-                          {other, other_at},
-                          {ir::select(wins, other, top), ir::select(wins, other_at, at)},
-                          {lowest, ir::index(0x7fffffff)}};
+    const Accumulators larger{
+        {top, other, ir::select(wins, other, top), lowest},
+        {at, other_at, ir::select(wins, other_at, at), ir::index(0x7fffffff)}};
     return b_.reduce(
         name, larger, dtype, {batch(), rows_}, {ir::index(length)},
         [&](Point p, Point r) { return std::vector<Expr>{value(p, r), r[0]}; },

@@ -72,11 +72,10 @@ Tensor best_index(Builder& b, std::string name, const Tensor& x, int axis, bool 
     Expr unordered = ir::is_nan(other);
     wins = ir::select(ir::is_nan(value), unordered && nearer, unordered || wins);
   }
-  Combiner combiner{{value, place},
-                    {other, other_place},
-                    {ir::select(wins, other, value), ir::select(wins, other_place, place)},
-                    {smallest ? ir::highest(type) : ir::lowest(type),
-                     ir::index(last_of_equals ? -1 : 0x7fffffff)}};
+  Accumulators accumulators{{value, other, ir::select(wins, other, value),
+                             smallest ? ir::highest(type) : ir::lowest(type)},
+                            {place, other_place, ir::select(wins, other_place, place),
+                             ir::index(last_of_equals ? -1 : 0x7fffffff)}};
   Shape shape = x.shape();
   size_t at_axis = static_cast<size_t>(axis);
   if (keep) {
@@ -85,7 +84,7 @@ Tensor best_index(Builder& b, std::string name, const Tensor& x, int axis, bool 
     shape.erase(shape.begin() + axis);
   }
   return b.reduce(
-      std::move(name), std::move(combiner), DType::i64, shape, {x.dim(axis)},
+      std::move(name), std::move(accumulators), DType::i64, shape, {x.dim(axis)},
       [&](Point point, Point over) {
         std::vector<Expr> at(point.begin(), point.end());
         if (keep) {

@@ -105,12 +105,11 @@ Result<> multinomial(Builder& b) {
   Var other = ir::var("other", DType::f32), other_place = ir::var("other_place");
   Expr wins =
       Expr(other) > Expr(value) || (Expr(other) == Expr(value) && Expr(other_place) < Expr(place));
-  Combiner combiner{{value, place},
-                    {other, other_place},
-                    {ir::select(wins, other, value), ir::select(wins, other_place, place)},
-                    {ir::lowest(DType::f32), ir::index(0x7fffffff)}};
+  Accumulators accumulators{
+      {value, other, ir::select(wins, other, value), ir::lowest(DType::f32)},
+      {place, other_place, ir::select(wins, other_place, place), ir::index(0x7fffffff)}};
   b.output(0, b.reduce(
-                  "multinomial", combiner, dtype, {all[0], all[1]}, {all[2]},
+                  "multinomial", accumulators, dtype, {all[0], all[1]}, {all[2]},
                   [&](Point p, Point r) {
                     std::vector<Expr> at = {p[0], p[1], r[0]};
                     Expr noise = gumbel_noise(bits_of(b, all, at));

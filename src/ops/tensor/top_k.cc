@@ -59,7 +59,7 @@ struct TopK {
     Shape chunks = shape;
     chunks[axis] = ir::index(*all / chunk);
     const Tensor winners = b.reduce(
-        name + ".winners", Combiner{{best}, {other}, {better}, {worst}}, type.dtype, chunks, {size},
+        name + ".winners", Accumulators{{best, other, better, worst}}, type.dtype, chunks, {size},
         [&](Point point, Point over) {
           return std::vector<Expr>{value(with(point, point[axis] * size + over[0]))};
         },
