@@ -3,7 +3,7 @@ import {encode} from '../../runtime/src/encoding.ts';
 import {Core} from './core.ts';
 import {synchronize} from './execution.ts';
 import type {Module} from './nn/module.ts';
-import {getRecorder, Value} from './recording.ts';
+import {getRecorder, leafOf, Value} from './recording.ts';
 import {optionsOf} from './options.ts';
 import {wrong} from './shape.ts';
 import {Tensor} from './tensor.ts';
@@ -31,16 +31,17 @@ export async function exportOnnx(module: Module, inputs: readonly Tensor[], give
     const outputs: Tensor[] = made instanceof Tensor ? [made] : [...made];
     if (!outputs.every((each) => each instanceof Core)) throw wrong('exportOnnx: the module gives other things than tensors');
     const {program, feeds} = recorder.plan(outputs.map(({value}) => value.id), false);
-    const held = new Map([...module.namedParameters(), ...module.namedBuffers()].map(([name, tensor]) => [tensor.value.id, [name, tensor] as const]));
+    const held = new Map([...module.namedParameters(), ...module.namedBuffers()].map(([name, {value}]) => [value.id, name] as const));
     const names = new Map(places.map(({value}, at) => [value.id, options.inputs?.[at] ?? `x${at}`]));
+    // Reading begins before any wait, since tensors that forward() made may be let go of.
     const weights = await Promise.all(feeds.map(async (id) => {
-      const tensor = held.get(id)?.[1];
-      if (!tensor && !names.has(id)) throw wrong('exportOnnx: the module is computed from a tensor that is neither a parameter nor a buffer');
-      return tensor && encode(await tensor.data(), tensor.dtype);
+      if (names.has(id)) return undefined;
+      const {stored, dtype} = leafOf(id);
+      return stored && encode(await stored.read(), dtype);
     }));
     return recorder.model(program, {
       name: options.name,
-      inputs: feeds.map((id) => names.get(id) ?? held.get(id)?.[0] ?? ''),
+      inputs: feeds.map((id, at) => names.get(id) ?? held.get(id) ?? `w${at}`),
       outputs: outputs.map((_, at) => options.outputs?.[at] ?? `y${at}`),
       weights,
     });

@@ -205,7 +205,8 @@ export class OnnxModel extends Module {
 
 /**
  * A module as an ONNX model of inputs with the types and shapes of `inputs`, as it is for inference; its parameters are the model's
- * weights.
+ * weights, and so are, as `w` and their number, other tensors that it is computed from: positions, masks and first states that
+ * forward() makes for the shapes of `inputs`.
  */
 export async function exportOnnx(module: Module, inputs: readonly Tensor[], options: ExportOptions = {}): Promise<Uint8Array> {
   return (await import('./export_onnx.ts')).exportOnnx(module, inputs, options);

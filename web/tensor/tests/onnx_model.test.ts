@@ -63,5 +63,26 @@ test('a module goes out as an ONNX model and comes in again', {skip}, async () =
       return x.add(stray);
     }
   }
-  await assert.rejects(exportOnnx(new Odd(), [stray]), /neither a parameter nor a buffer/);
+  await near(new OnnxModel(await exportOnnx(new Odd(), [stray])).call(new Tensor([3, 4])), [4, 5]);
+});
+
+test('tensors that forward() makes are weights of an exported model', {skip}, async () => {
+  class Positions extends nn.Module {
+    readonly embed = new nn.Embedding(11, 8);
+    readonly position = new nn.Embedding(32, 8);
+    readonly layer = new nn.TransformerEncoderLayer(8, 2, {dimFeedforward: 16, dropout: 0, batchFirst: true});
+    readonly lstm = new nn.LSTM(8, 4, {batchFirst: true});
+    forward(ids: Tensor): Tensor {
+      const count = ids.shape[1] as number;
+      const x = this.embed.forward(ids).add(this.position.forward(Tensor.arange(count)));
+      const later = Tensor.ones([count, count]).tril().eq(0);
+      const first = Tensor.full([1, ids.shape[0] as number, 4], 0.5);
+      return this.lstm.forward(this.layer.forward(x, {srcMask: later}), [first, first])[0];
+    }
+  }
+  const module = new Positions().eval() as Positions;
+  const ids = new Tensor([[1, 2, 3], [4, 5, 10]], {dtype: 'i32'});
+  const model = new OnnxModel(await exportOnnx(module, [ids], {inputs: ['ids']}));
+  assert.deepEqual(model.inputs.map(({name}) => name), ['ids']);
+  await near(model.call(ids), await module.forward(ids).array());
 });
