@@ -83,7 +83,7 @@ struct Example {
     const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
     ops::Accumulators& accumulators = stage.accumulators;
     if (form < 3) {
-      accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
+      accumulators = {ops::sum_accumulator(left, right)};
       stage.values = {term};
       stage.result = Expr(left) * 2.0;
       return;
@@ -102,7 +102,7 @@ struct Example {
     stage.along = static_cast<size_t>(random.below(2));
     stage.segment = random.below(2) * (1 + random.below(4));
     const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    stage.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
+    stage.accumulators = {ops::sum_accumulator(left, right)};
     stage.values = {term};
     stage.result = Expr(left) * 2.0;
     if (stage.segment == 0) return;

@@ -42,7 +42,7 @@ struct Product {
     const ir::Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
     sum.reduce_axes = {k};
     sum.reduce_extents = {index(8)};
-    sum.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
+    sum.accumulators = {ops::sum_accumulator(left, right)};
     sum.values = {ir::cast(DType::f32, ir::load(halves.output, {sum.axes[0], k})) *
                   ir::cast(DType::f32, ir::load(w, {k, sum.axes[1]}))};
     sum.result = left;

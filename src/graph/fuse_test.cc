@@ -65,7 +65,7 @@ struct Chain {
     const ir::Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
     stage.reduce_axes = {r};
     stage.reduce_extents = {index(extent)};
-    stage.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
+    stage.accumulators = {ops::sum_accumulator(left, right)};
     stage.values = {body(Point(stage.axes.begin(), stage.axes.end()), r)};
     stage.result = left;
     graph.program.push_back(stage);

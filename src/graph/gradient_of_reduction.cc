@@ -7,14 +7,14 @@
 namespace gossamer::graph {
 namespace {
 
-ops::Accumulators accumulator_of(const std::function<Expr(Expr, Expr)>& join,
-                                 const Expr& identity) {
-  const Var left = ir::var("acc", identity->type), right = ir::var("term", identity->type);
-  return {{left, right, join(left, right), identity}};
+ops::Accumulators sum_of(ir::Type type) {
+  return {ops::sum_accumulator(ir::var("acc", type), ir::var("term", type))};
 }
 
-Expr add(const Expr& a, const Expr& b) { return a + b; }
-Expr multiply(const Expr& a, const Expr& b) { return a * b; }
+ops::Accumulators product_of(ir::Type type) {
+  const Var left = ir::var("acc", type), right = ir::var("term", type);
+  return {{left, right, Expr(left) * Expr(right), ir::constant(type, 1)}};
+}
 
 }  // namespace
 
@@ -36,7 +36,7 @@ Result<> StageGradient::of_reduction(const Tensor& cotangent) {
     const Root probe{term, {{}, ir::constant(term->type, 1)}};
     if (stage_.in_order) return unknown("goes on from what it has so far");
     if (cotangents_of({probe}, active).empty()) continue;
-    if (join_kind(stage_.accumulators, k) == JoinKind::sum) {
+    if (join_kind(stage_.accumulators[k]) == JoinKind::sum) {
       sums.push_back({term, {{}, stored(k, leaf.cotangent)}});
     } else {
       GS_TRY(of_accumulator(k, stored(k, leaf.cotangent)));
@@ -49,7 +49,7 @@ Result<> StageGradient::of_reduction(const Tensor& cotangent) {
 }
 
 Result<> StageGradient::of_accumulator(size_t k, const Expr& cotangent) {
-  switch (join_kind(stage_.accumulators, k)) {
+  switch (join_kind(stage_.accumulators[k])) {
     case JoinKind::maximum:
     case JoinKind::minimum:
       of_extreme(k, cotangent);
@@ -104,7 +104,7 @@ void StageGradient::of_extreme(size_t k, const Expr& cotangent) {
   const Expr& term = stage_.values[k];
   const ir::Type type = term->type;
   const Expr hits = term == accumulated(k);
-  const ops::Accumulators sum = accumulator_of(add, ir::zero(type));
+  const ops::Accumulators sum = sum_of(type);
   const Expr one = ir::select(hits, ir::constant(type, 1), ir::zero(type));
   const Tensor count = reduced(".equals", sum, type.dtype, {one}, sum[0].left);
   const Tensor share = over_axes(".share", type.dtype, cotangent / at_axes(count));
@@ -116,7 +116,7 @@ void StageGradient::of_product(size_t k, const Expr& cotangent) {
   const Expr& term = stage_.values[k];
   const ir::Type type = term->type;
   const Expr is_zero = term == 0.0, one = ir::constant(type, 1), none = ir::zero(type);
-  const ops::Accumulators sum = accumulator_of(add, none), product = accumulator_of(multiply, one);
+  const ops::Accumulators sum = sum_of(type), product = product_of(type);
   const Tensor zero_count =
       reduced(".zeros", sum, type.dtype, {ir::select(is_zero, one, none)}, sum[0].left);
   const Tensor rest =

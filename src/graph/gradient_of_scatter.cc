@@ -9,7 +9,7 @@ using Join = ops::Builder::Join;
 Result<> StageGradient::of_scatter(const Tensor& cotangent) {
   if (stage_.table || !stage_.initial) return unknown("changes what it has so far");
   if (stage_.accumulators.empty()) return of_replacement(cotangent);
-  switch (join_kind(stage_.accumulators, 0)) {
+  switch (join_kind(stage_.accumulators[0])) {
     case JoinKind::sum:
       of_scattered_sum(cotangent);
       return {};

@@ -52,7 +52,7 @@ struct JoinProducts : testing::Test {
     stage.reduce_axes = {ir::var("r")};
     stage.reduce_extents = {index(64)};
     const ir::Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    stage.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
+    stage.accumulators = {ops::sum_accumulator(left, right)};
     const Expr i = stage.axes[0], j = stage.axes[1], r = stage.reduce_axes[0];
     stage.values = {ir::load(x, {i, r}) *
                     (ir::cast(DType::f32, ir::load(bytes, {j, r})) * ir::load(scales, {j}))};

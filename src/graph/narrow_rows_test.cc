@@ -56,7 +56,7 @@ struct NarrowRows : testing::Test {
     stage.reduce_axes = {ir::var("r")};
     stage.reduce_extents = {index(8)};
     const ir::Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    stage.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
+    stage.accumulators = {ops::sum_accumulator(left, right)};
     stage.values = {ir::load(x, {stage.axes[0], stage.reduce_axes[0]})};
     stage.result = left;
     return stage;

@@ -276,19 +276,18 @@ Tensor StageGradient::reduced(const std::string& what, ops::Accumulators accumul
       [&](ops::Point, std::span<const Var>) { return at(result); });
 }
 
-JoinKind join_kind(const ops::Accumulators& accumulators, size_t k) {
-  const Expr left = accumulators[k].left, right = accumulators[k].right;
+JoinKind join_kind(const ops::Accumulator& accumulator) {
+  const Expr left = accumulator.left, right = accumulator.right;
   const auto both = [&](const Expr& a, const Expr& b) {
     return (a.same(left) && b.same(right)) || (a.same(right) && b.same(left));
   };
-  if (const auto* node = ir::as<ir::Binary>(accumulators[k].joined);
-      node && both(node->a, node->b)) {
+  if (const auto* node = ir::as<ir::Binary>(accumulator.joined); node && both(node->a, node->b)) {
     if (node->op == ir::BinaryOp::add) return JoinKind::sum;
     if (node->op == ir::BinaryOp::mul) return JoinKind::product;
     if (node->op == ir::BinaryOp::max) return JoinKind::maximum;
     if (node->op == ir::BinaryOp::min) return JoinKind::minimum;
   }
-  const auto* choice = ir::as<ir::Select>(accumulators[k].joined);
+  const auto* choice = ir::as<ir::Select>(accumulator.joined);
   return choice && both(choice->yes, choice->no) ? JoinKind::choice : JoinKind::other;
 }
 

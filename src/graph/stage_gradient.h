@@ -109,7 +109,7 @@ class StageGradient {
 
 // How an accumulator takes a term in, whichever stands left.
 enum class JoinKind : uint8_t { sum, product, maximum, minimum, choice, other };
-JoinKind join_kind(const ops::Accumulators& accumulators, size_t k);
+JoinKind join_kind(const ops::Accumulator& accumulator);
 
 // a + b + ...: tensors of one type and shape.
 Tensor sum_of(ops::Builder& builder, const std::string& name, const std::vector<Tensor>& parts);

@@ -30,7 +30,7 @@ std::string unflattened(const Expr& h, const Expr& w, bool known, const Expr& al
                       ? read * ir::load(ir::buffer("b", ir::DType::f32, {h * w * index(4)}), {r})
                       : read};
   const ir::Var left = ir::var("left", ir::DType::f32), right = ir::var("right", ir::DType::f32);
-  stage.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(ir::DType::f32, 0)}};
+  stage.accumulators = {ops::sum_accumulator(left, right)};
   stage.result = left;
   StageGraph graph;
   graph.program.push_back(stage);

@@ -54,6 +54,11 @@ Stage& Stage::operator=(const Stage&) = default;
 Stage& Stage::operator=(Stage&&) noexcept = default;
 Stage::~Stage() = default;
 
+Accumulator sum_accumulator(Var left, Var right) {
+  Expr joined = Expr(left) + Expr(right), zero = ir::zero(left->type);
+  return {std::move(left), std::move(right), std::move(joined), std::move(zero)};
+}
+
 bool is_sum(const Accumulators& accumulators) {
   return accumulators.size() == 1 && is_sums(accumulators);
 }

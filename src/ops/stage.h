@@ -27,6 +27,9 @@ struct Accumulator {
 };
 using Accumulators = std::vector<Accumulator>;
 
+// Adds up terms of the variables' type.
+Accumulator sum_accumulator(Var left, Var right);
+
 // A sum of one accumulator: what contraction schedules and fma need.
 bool is_sum(const Accumulators& accumulators);
 // Sums of one or more accumulators, each of its own terms.

@@ -71,7 +71,7 @@ class RadixSorter {
 
   static void sum_of(Stage& one, const Expr& term) {
     const Var left = ir::var("acc", DType::i32), right = ir::var("term", DType::i32);
-    one.accumulators = {{left, right, Expr(left) + Expr(right), whole(DType::i32, 0)}};
+    one.accumulators = {ops::sum_accumulator(left, right)};
     one.values = {term};
   }
 

@@ -38,7 +38,7 @@ Stage sum_over(Buffer output, std::vector<Var> axes, Var reduce_axis, int64_t ex
   stage.reduce_axes = {std::move(reduce_axis)};
   stage.reduce_extents = {index(extent)};
   const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-  stage.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
+  stage.accumulators = {ops::sum_accumulator(left, right)};
   stage.values = {std::move(term)};
   stage.result = left;
   return stage;

@@ -150,7 +150,7 @@ class Sorter {
 
   static void sum_of(Stage& one, const Expr& term) {
     const Var left = ir::var("acc", term->type), right = ir::var("term", term->type);
-    one.accumulators = {{left, right, Expr(left) + Expr(right), ir::zero(term->type)}};
+    one.accumulators = {ops::sum_accumulator(left, right)};
     one.values = {term};
     one.result = left;
   }

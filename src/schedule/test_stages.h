@@ -50,7 +50,7 @@ inline Stage sum(Buffer output, std::vector<Var> axes, std::vector<Var> reduced,
   stage.reduce_axes = std::move(reduced);
   stage.reduce_extents = std::move(reduce_extents);
   const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-  stage.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
+  stage.accumulators = {ops::sum_accumulator(left, right)};
   stage.values = {std::move(term)};
   stage.result = left;
   return stage;

@@ -265,8 +265,7 @@ class Dots {
   }
 
   static ops::Accumulators sum_in_integers(const std::string& left, const std::string& right) {
-    const Var sum = ir::var(left, DType::i32), term = ir::var(right, DType::i32);
-    return {{sum, term, sum + term, ir::constant_int(DType::i32, 0)}};
+    return {ops::sum_accumulator(ir::var(left, DType::i32), ir::var(right, DType::i32))};
   }
 
   static bool runs_along_points(const Stage& stage, const Factor& factor) {

@@ -38,7 +38,7 @@ struct Product {
     const ir::Var k = ir::var("k"), left = ir::var("acc", sum), right = ir::var("term", sum);
     product.reduce_axes = {k};
     product.reduce_extents = {size(length)};
-    product.accumulators = {{left, right, left + right, ir::zero(sum)}};
+    product.accumulators = {ops::sum_accumulator(left, right)};
     product.values = {ir::load(center.output, {product.axes[0], k}) *
                       ir::cast(sum, ir::load(w, {k, product.axes[1]}))};
     product.result = left;

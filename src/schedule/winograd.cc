@@ -257,7 +257,7 @@ class Maker {
     made.values = {ir::load(input, with_open<Expr>(place, batches, number, channel)) *
                    ir::load(weights, {place, column, channel})};
     const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    made.accumulators = {{left, right, Expr(left) + Expr(right), ir::constant(DType::f32, 0)}};
+    made.accumulators = {ops::sum_accumulator(left, right)};
     made.result = left;
     return made;
   }

@@ -222,10 +222,8 @@ class Sampler {
   // A sum for each threshold.
   static Accumulators all_ways() {
     Accumulators sums;
-    for (int way = 0; way < ways - 1; ++way) {
-      const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-      sums.push_back({left, right, Expr(left) + Expr(right), ir::zero(DType::f32)});
-    }
+    for (int way = 0; way < ways - 1; ++way)
+      sums.push_back(sum_accumulator(ir::var("left", DType::f32), ir::var("right", DType::f32)));
     return sums;
   }
 
