@@ -3,7 +3,7 @@ import {encode} from '../../runtime/src/encoding.ts';
 import {Core} from './core.ts';
 import {synchronize} from './execution.ts';
 import type {Module} from './nn/module.ts';
-import {getRecorder, leafOf, Value} from './recording.ts';
+import {getRecorder, leafOf, type Stored, Value} from './recording.ts';
 import {optionsOf} from './options.ts';
 import {wrong} from './shape.ts';
 import {Tensor} from './tensor.ts';
@@ -37,7 +37,7 @@ export async function exportOnnx(module: Module, inputs: readonly Tensor[], give
     const weights = await Promise.all(feeds.map(async (id) => {
       if (names.has(id)) return undefined;
       const {stored, dtype} = leafOf(id);
-      return stored && encode(await stored.read(), dtype);
+      return encode(await (stored as Stored).read(), dtype);
     }));
     return recorder.model(program, {
       name: options.name,

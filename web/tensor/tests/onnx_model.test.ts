@@ -80,7 +80,7 @@ test('tensors that forward() makes are weights of an exported model', {skip}, as
       return this.lstm.forward(this.layer.forward(x, {srcMask: later}), [first, first])[0];
     }
   }
-  const module = new Positions().eval() as Positions;
+  const module = new Positions().eval();
   const ids = new Tensor([[1, 2, 3], [4, 5, 10]], {dtype: 'i32'});
   const model = new OnnxModel(await exportOnnx(module, [ids], {inputs: ['ids']}));
   assert.deepEqual(model.inputs.map(({name}) => name), ['ids']);
