@@ -1,5 +1,6 @@
 /** Gradients as functions. */
-import type {Origin} from './core.ts';
+import type {Core} from './core.ts';
+import type {Origin} from './origin.ts';
 import {optionsOf} from './options.ts';
 import {wrong} from './shape.ts';
 import {Tensor} from './tensor.ts';
@@ -18,7 +19,7 @@ export function grad(y: Tensor, xs: Tensor | readonly Tensor[], options?: GradOp
   const {seed, createGraph} = optionsOf('grad', {seed: undefined as Tensor | undefined, createGraph: false}, [options]);
   if (!y.origin) throw wrong('grad: nothing that y was computed from requires a gradient');
   const list = xs instanceof Tensor ? [xs] : xs;
-  const places = list.map((x): Origin => {
+  const places = list.map((x): Origin<Core> => {
     if (!x.origin) throw wrong(`grad: a tensor of shape [${x.shape.join(', ')}] does not require a gradient`);
     return x.origin;
   });

@@ -3,7 +3,8 @@
  * a second time when gradients come back to it. The second time hangs on these gradients, so that no compiler may take it for
  * the first.
  */
-import {type Again, Core, Origin} from './core.ts';
+import {Core} from './core.ts';
+import {type Again, Origin} from './origin.ts';
 import {position, seek} from './random.ts';
 import {constant, integers, recordNode, type Recorded, Value} from './recording.ts';
 import {wrong} from './shape.ts';
@@ -22,8 +23,8 @@ export function checkpoint<Made extends Tensor | Tensor[]>(fn: (...inputs: Tenso
   if (!tracing() || !list.some(({origin}) => origin)) return made;
   Core.stepwise = stepwise;
   let kept: Core[] | undefined = inputs.map((each) => each.make(each.value.hold(), each.origin).keep());
-  const outputs: Origin[] = [];
-  const again: Again = {
+  const outputs: Origin<Core>[] = [];
+  const again: Again<Core> = {
     get inputs(): readonly Core[] {
       if (kept) return kept;
       throw wrong('backward: it has gone through this checkpoint before; go once, for the sum');
@@ -56,8 +57,8 @@ export function checkpoint<Made extends Tensor | Tensor[]>(fn: (...inputs: Tenso
 }
 
 /** Places that a gradient has from `start` on, as far as it goes without anything being computed again. */
-function reached(start: readonly Origin[], wanted: ReadonlySet<Origin>): Origin[] {
-  const seen = new Set<Origin>(start);
+function reached(start: readonly Origin<Core>[], wanted: ReadonlySet<Origin<Core>>): Origin<Core>[] {
+  const seen = new Set<Origin<Core>>(start);
   for (const each of seen) if (!each.again) each.parents.forEach((parent) => seen.add(parent));
   return [...seen].filter((each) => each.again ?? wanted.has(each)).sort((a, b) => a.value.serial - b.value.serial);
 }
@@ -74,25 +75,25 @@ const filled = (like: Core, dtype: Core['dtype'], shape: readonly number[], valu
   like.make(new Value(recordNode('Expand', [constant(dtype, [], [value]), integers(shape)])[0] as Recorded, like.device, false));
 
 /** Nothing where all is recorded. */
-function stepwise(y: Core, places: readonly Origin[], seed: Core | undefined): Core[] | undefined {
+function stepwise(y: Core, places: readonly Origin<Core>[], seed: Core | undefined): Core[] | undefined {
   const wanted = new Set(places);
-  if (!reached([y.origin as Origin], wanted).some(({again}) => again)) return undefined;
+  if (!reached([y.origin as Origin<Core>], wanted).some(({again}) => again)) return undefined;
   return traced(false, () => {
-    const sums = new Map<Origin, Core>();
+    const sums = new Map<Origin<Core>, Core>();
     /** Inputs that took the place of others. */
-    const stands = new Map<Origin, Core>();
-    const done = new Set<Origin>();
-    const gone: Again[] = [];
-    const add = (to: Origin, gradient: Core): void => {
+    const stands = new Map<Origin<Core>, Core>();
+    const done = new Set<Origin<Core>>();
+    const gone: Again<Core>[] = [];
+    const add = (to: Origin<Core>, gradient: Core): void => {
       const before = sums.get(to);
       sums.set(to, before ? before.apply('Add', [before, gradient]) : gradient);
     };
     /** Hands a gradient that has come to `of` on to what that was computed from. */
     const spread = (of: Core, gradient: Core | undefined): void => {
-      const origin = of.origin as Origin;
+      const origin = of.origin as Origin<Core>;
       if (origin.again ?? wanted.has(origin)) add(origin, gradient ?? filled(of, of.dtype, of.shape, 1));
       const xs = origin.again ? [] : reached(origin.parents, wanted);
-      if (xs.length > 0) of.differentiate(xs, gradient).forEach((made, at) => add(xs[at] as Origin, made));
+      if (xs.length > 0) of.differentiate(xs, gradient).forEach((made, at) => add(xs[at] as Origin<Core>, made));
     };
     spread(y, seed);
     for (;;) {
@@ -112,8 +113,8 @@ function stepwise(y: Core, places: readonly Origin[], seed: Core | undefined): C
         const stand = deferred(each, gradient);
         if (!each.origin) return stand;
         stand.requiresGrad = true;
-        wanted.add(stand.origin as Origin);
-        stands.set(stand.origin as Origin, each);
+        wanted.add(stand.origin as Origin<Core>);
+        stands.set(stand.origin as Origin<Core>, each);
         return stand;
       });
       gone.push(again);

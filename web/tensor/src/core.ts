@@ -1,14 +1,15 @@
-/** A tensor: a value that is recorded, read when asked for, and let go of; and how gradients find their leaves. */
-import {arrayOf, tensor as hostTensor} from '../../runtime/src/tensor.ts';
-import {bytesOf, type DType as AnyType, GossamerError, product, shapeText, type TensorData} from '../../runtime/src/types.ts';
+/** A tensor: a value that is recorded, read when asked for, and let go of. */
+import {arrayOf} from '../../runtime/src/tensor.ts';
+import {bytesOf, GossamerError, product, shapeText, type TensorData} from '../../runtime/src/types.ts';
 import {watch} from './anomaly.ts';
 import {category, codeOf, type DType, type DTypeName, dtypeOf, isFloat} from './dtype.ts';
+import {type Data, elements, type Nested, textOf} from './elements.ts';
 import {engineOf} from './engine.ts';
 import {ask, awaits, carries, decided, differentiated, flush, flushOlder, replace, type Variable} from './execution.ts';
 import {optionsOf} from './options.ts';
+import {Origin} from './origin.ts';
 import {type Attributes, type Device, getRecorder, recordError, recordNode, type Recorded, type Stored, Value} from './recording.ts';
 import {inferShape, shapeOf, wrong} from './shape.ts';
-import {copyOf} from './spare.ts';
 import {carry, onResults, traced, tracing} from './tracing.ts';
 
 export interface TensorOptions {
@@ -25,57 +26,6 @@ export interface TensorOptions {
 /** Options of all that makes tensors, with their defaults. */
 export const MAKE = {dtype: undefined as DTypeName | undefined, device: 'cpu' as Device, requiresGrad: false};
 const NEW = {shape: undefined as readonly number[] | undefined, ...MAKE};
-
-export type Nested = number | bigint | boolean | readonly Nested[];
-export type Data = Nested | Exclude<TensorData, never> | ArrayLike<number> | ArrayLike<bigint> | ArrayLike<boolean>;
-
-/** Where a tensor comes from, as far as gradients care. */
-export class Origin {
-  readonly parents: readonly Origin[];
-  /** The value at this place, where a gradient may be wanted of it. */
-  readonly value: Value;
-  /** The tensor that takes the gradient. */
-  owner: Core | undefined;
-  /** What computes it again: gradients end here, and go on in what that gives. */
-  readonly again: Again | undefined;
-  #seen = 0;
-  static round = 0;
-
-  constructor(parents: readonly Origin[], value: Value, owner?: Core, again?: Again) {
-    this.parents = parents;
-    this.value = value;
-    this.owner = owner;
-    this.again = again;
-    value.past = true;
-  }
-
-  /** All places above this one, itself included, that have an owner; each once. */
-  owned(): Origin[] {
-    const round = ++Origin.round;
-    const found: Origin[] = [];
-    const open: Origin[] = [this];
-    for (let next = open.pop(); next; next = open.pop()) {
-      if (next.#seen === round) continue;
-      next.#seen = round;
-      if (next.value.cut) throw wrong(`backward: a tensor of shape ${shapeText(next.value.shape)} was read since backward() went through it: go once, for the sum, or read it before`);
-      next.value.passed = next.parents.length > 0 ? round : 0;
-      if (next.owner) found.push(next);
-      open.push(...next.parents);
-    }
-    // In the order in which they were made, as it is part of the program's structure.
-    return found.sort((a, b) => a.value.serial - b.value.serial);
-  }
-}
-
-/** Part of a computation that is not kept for gradients (checkpoint.ts). */
-export interface Again {
-  readonly inputs: readonly Core[];
-  /** Places of what it gave. */
-  readonly outputs: readonly Origin[];
-  /** The same from other inputs. Throws 'input' where gradients have gone through it. */
-  compute(inputs: readonly Core[]): Core[];
-  end(): void;
-}
 
 /** What a tensor holds, for when it is gone itself. */
 interface Cell {
@@ -162,49 +112,10 @@ export function tidy<T>(make: () => T): T {
   return made;
 }
 
-/** Extents of nested arrays. Throws 'input' where rows differ. */
-function nestedShape(data: unknown): number[] {
-  if (!Array.isArray(data)) return [];
-  const [first] = data as unknown[];
-  if (!Array.isArray(first)) return [data.length];
-  const inner = nestedShape(first);
-  for (const row of data as unknown[]) {
-    if (shapeText(nestedShape(row)) !== shapeText(inner)) throw wrong('Tensor: rows of nested arrays have different lengths');
-  }
-  return [data.length, ...inner];
-}
-
-/** The elements of the caller, as an array of their own type. */
-function elements(data: Data, dtype: DType | undefined): {data: TensorData; dtype: DType; shape: number[]} {
-  const scalar = typeof data !== 'object';
-  const shape = scalar ? [] : ArrayBuffer.isView(data) ? [data.byteLength / (data).BYTES_PER_ELEMENT] : nestedShape(data);
-  const flat = scalar ? [data] : Array.isArray(data) ? (data.flat(Infinity) as number[]) : (data as ArrayLike<number>);
-  const made = hostTensor(flat as ArrayLike<number>, [flat.length], dtype as AnyType);
-  // The caller may change the array it gave.
-  return {data: made.data === (data as unknown) ? copyOf(made.data) : made.data, dtype: made.dtype as DType, shape};
-}
-
 /** Elements of what is carried without being asked to: counts and running means, not masks of activations. */
 const SMALL = 1024;
 /** Once this many operations without gradients are recorded, they are computed: the memory of loops that read nothing stays bounded. */
 const DEEPEST = 1024;
-
-/** How many elements of an axis are written, and how many of each end of a longer one. */
-const [MOST_WRITTEN, WRITTEN_END] = [10, 3];
-
-/** Elements as nested lists; of long axes both ends. */
-function textOf(data: TensorData, shape: readonly number[], dtype: DType, from = 0): string {
-  const [extent, ...rest] = shape;
-  if (extent === undefined) {
-    const each = data[from] ?? 0;
-    return dtype === 'bool' ? String(each !== 0) : typeof each === 'bigint' ? `${each}n` : isFloat(dtype) ? String(Number(each.toPrecision(5))) : String(each);
-  }
-  const step = product(rest);
-  const places = [...new Array(extent).keys()].filter((at) => extent <= MOST_WRITTEN || at < WRITTEN_END || at >= extent - WRITTEN_END);
-  const parts = places.map((at) => textOf(data, rest, dtype, from + at * step));
-  if (extent > MOST_WRITTEN) parts.splice(WRITTEN_END, 0, '...');
-  return `[${parts.join(', ')}]`;
-}
 
 const dataOf = async (tensor: Core): Promise<TensorData> => ask(tensor.value);
 
@@ -230,25 +141,25 @@ export type Operand = Core | Recorded | null;
 
 export class Core implements Variable {
   /** What operations give; the class that has all of them. */
-  static type: new (value: Value, origin?: Origin) => Core;
+  static type: new (value: Value, origin?: Origin<Core>) => Core;
   /** Gradients where some go through what is computed again; there once something is. */
-  static stepwise: ((y: Core, places: readonly Origin[], seed: Core | undefined) => Core[] | undefined) | undefined;
+  static stepwise: ((y: Core, places: readonly Origin<Core>[], seed: Core | undefined) => Core[] | undefined) | undefined;
 
   #value: Value;
   /** Once it is registered. */
   #cell: Cell | undefined;
   /** The tidy() that will dispose of it; else the garbage collector tells when it is gone. */
   #scope: Core[] | undefined;
-  #origin: Origin | undefined;
+  #origin: Origin<Core> | undefined;
   #disposed = false;
   #grad: Core | undefined;
   #retains = false;
 
   /** Throws 'input' where the elements don't fit the shape. */
-  constructor(data: Data | Value, options?: TensorOptions | Origin) {
+  constructor(data: Data | Value, options?: TensorOptions | Origin<Core>) {
     if (data instanceof Value) {
       this.#value = data;
-      this.#origin = options as Origin | undefined;
+      this.#origin = options as Origin<Core> | undefined;
     } else {
       const {shape, dtype, device, requiresGrad} = optionsOf('Tensor', NEW, [options]);
       const given = elements(data, dtype === undefined ? undefined : dtypeOf(dtype));
@@ -300,7 +211,7 @@ export class Core implements Variable {
   }
 
   /** @internal */
-  get origin(): Origin | undefined {
+  get origin(): Origin<Core> | undefined {
     return this.#origin;
   }
 
@@ -425,7 +336,7 @@ export class Core implements Variable {
   }
 
   /** @internal */
-  make(value: Value, origin?: Origin): this {
+  make(value: Value, origin?: Origin<Core>): this {
     return new Core.type(value, origin) as this;
   }
 
@@ -446,7 +357,7 @@ export class Core implements Variable {
   applied(op: string, inputs: readonly Operand[], record: (recorded: (Recorded | null)[]) => Recorded[]): this[] {
     let device: Device | undefined;
     let single: Device | undefined;
-    let parents: Origin[] | undefined;
+    let parents: Origin<Core>[] | undefined;
     let past = false;
     let apartFrom = false;
     let depth = 0;
@@ -475,7 +386,7 @@ export class Core implements Variable {
     return made.map((each) => {
       const tracked = parents !== undefined && isFloat(each.dtype);
       const value = new Value(each, place, tracked, past);
-      if (tracked) return this.make(value, new Origin(parents as Origin[], value));
+      if (tracked) return this.make(value, new Origin(parents as Origin<Core>[], value));
       if (past && traces && product(value.shape) <= SMALL) carries(value);
       value.depth = depth + 1;
       if (value.depth === DEEPEST) {
@@ -547,7 +458,7 @@ export class Core implements Variable {
   }
 
   /** @internal The gradients at these places. */
-  gradients(places: readonly Origin[], grad: Core | undefined, createGraph = false): this[] {
+  gradients(places: readonly Origin<Core>[], grad: Core | undefined, createGraph = false): this[] {
     if (!grad && this.size !== 1) {
       throw wrong(`backward: of a shape of ${shapeText(this.shape)} it needs the gradient; only a single number does without`);
     }
@@ -565,7 +476,7 @@ export class Core implements Variable {
   }
 
   /** @internal The same within what is recorded. */
-  differentiate(places: readonly Origin[], grad: Core | undefined, createGraph = false): this[] {
+  differentiate(places: readonly Origin<Core>[], grad: Core | undefined, createGraph = false): this[] {
     const xs = places.map(({value}) => value.recorded);
     let made: Recorded[];
     try {

@@ -1,7 +1,8 @@
 /** Tensors of a page: made from arrays, numbers and images; everything else is inherited, a file for each kind of operation. */
 import {shapeText, type TensorData} from '../../runtime/src/types.ts';
 import {InPlace} from './composed/in_place.ts';
-import {arrayFor, byteSize, Core, type Data, leafOn, MAKE, type Nested, uploaded} from './core.ts';
+import {arrayFor, byteSize, Core, leafOn, MAKE, uploaded} from './core.ts';
+import type {Data, Nested} from './elements.ts';
 import {type DType, type DTypeName, dtypeOf, isFloat, isSigned} from './dtype.ts';
 import type {Scalar} from './elementwise.ts';
 import {engineOf} from './engine.ts';

@@ -1,6 +1,7 @@
 /** Modules: parameters and other modules under names, and what is done with all of them. */
 import {GossamerError, shapeText} from '../../../runtime/src/types.ts';
-import {type Data, MAKE} from '../core.ts';
+import {MAKE} from '../core.ts';
+import type {Data} from '../elements.ts';
 import {flushOlder} from '../execution.ts';
 import {type Given, optionsOf} from '../options.ts';
 import type {Device} from '../recording.ts';
