@@ -143,7 +143,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
                   options_.code != CodeForm::finished && capabilities.kind == TargetKind::wasm
                       ? TargetKind::cpu
                       : capabilities.kind,
-                  {capabilities.converts_halves, capabilities.masks_loads});
+                  {capabilities.converts_halves, capabilities.masks_loads, capabilities.has_ldexp});
   if (!passed) {
     Diagnostic error = passed.error();
     error.where = schedule::origin_of(group);

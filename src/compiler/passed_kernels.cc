@@ -23,7 +23,8 @@ ir::Expr range_of(const ir::Kernel& kernel) {
 Result<const PassedKernels::Passed*> PassedKernels::run(const Canonical& scheduled,
                                                         TargetKind target, const Machine& machine) {
   std::string key = cat(name_of(target), machine.converts_halves ? " with halves" : "",
-                        machine.masks_loads ? " with masks\n" : "\n", scheduled.key);
+                        machine.masks_loads ? " with masks" : "",
+                        machine.has_ldexp ? " with ldexp\n" : "\n", scheduled.key);
   if (const auto known = passed_.find(key); known != passed_.end()) return &known->second;
   GS_ASSIGN(const ir::Kernel kernel, run_pipeline(scheduled.kernel, target, machine));
   GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");

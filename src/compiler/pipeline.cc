@@ -55,6 +55,11 @@ constexpr Pass math{"lower_math", lower_math, static_cast<ir::Properties>(Proper
 Result<Kernel> legalize_but_halves(const Kernel& kernel) {
   return passes::legalize_types(kernel, {.converts_halves = true});
 }
+Result<Kernel> lower_math_but_ldexp(const Kernel& kernel) {
+  Kernel result = kernel;
+  result.body = passes::lower_math(kernel.body, true);
+  return result;
+}
 constexpr Pass clamp{"clamp_guarded_loads", on_body<passes::clamp_guarded_loads>, 0};
 constexpr Pass clamp_unmasked{"clamp_unmasked_loads", on_body<passes::clamp_unmasked_loads>, 0};
 constexpr std::array cpu_passes{
@@ -83,6 +88,7 @@ std::vector<Pass> passes_of(TargetKind target, [[maybe_unused]] const Machine& m
     std::vector<Pass> passes = list(cpu_passes);
     for (Pass& pass : passes) {
       if (pass.run == legalize.run && machine.converts_halves) pass.run = legalize_but_halves;
+      if (pass.run == math.run && machine.has_ldexp) pass.run = lower_math_but_ldexp;
       if (pass.run == clamp.run && machine.masks_loads) pass = clamp_unmasked;
     }
     return passes;

@@ -20,6 +20,7 @@ struct Pass {
 struct Machine {
   bool converts_halves = false;  // instructions between f16 and f32
   bool masks_loads = false;      // lanes of an arm that is not taken are not loaded
+  bool has_ldexp = false;        // an instruction for ir::BinaryOp::ldexp
 };
 
 // In order; the comment of each row in pipeline.cc says what it must follow and why.

@@ -175,7 +175,8 @@ Expr binary(BinaryOp op, Expr a, Expr b) {
     GS_CHECK(is_int(type.dtype), name_of(op), " of ", to_string(type));
   } else if (!is_comparison(op)) {
     GS_CHECK(!is_boolean && type.dtype != DType::string, name_of(op), " of ", to_string(type));
-    GS_CHECK(op != BinaryOp::pow || is_float(type.dtype), "pow of ", to_string(type));
+    GS_CHECK(is_float(type.dtype) || (op != BinaryOp::pow && op != BinaryOp::ldexp), name_of(op),
+             " of ", to_string(type));
     GS_CHECK(op != BinaryOp::floordiv || is_int(type.dtype), "// of ", to_string(type));
   }
   auto x = scalar_of(a), y = scalar_of(b);

@@ -141,6 +141,8 @@ double float_binary(BinaryOp op, double a, double b) {
       return std::isnan(a) || std::isnan(b) ? a + b : a < b ? b : a;
     case BinaryOp::pow:
       return std::pow(a, b);
+    case BinaryOp::ldexp:
+      return a * std::exp2(b);
     default:
       check_failed(__FILE_NAME__, __LINE__, "float binary", std::string(name_of(op)));
   }

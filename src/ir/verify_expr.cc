@@ -64,6 +64,7 @@ Result<> Verifier::operation(const Expr& e) {
                     : is_bitwise(b->op)           ? is_int(a.dtype)
                     : is_comparison(b->op)        ? true
                     : b->op == BinaryOp::pow      ? is_float(a.dtype)
+                    : b->op == BinaryOp::ldexp    ? is_float(a.dtype)
                     : b->op == BinaryOp::floordiv ? is_int(a.dtype)
                                                   : is_int(a.dtype) || is_float(a.dtype);
   const Type expected = is_comparison(b->op) ? a.with_dtype(DType::boolean) : a;

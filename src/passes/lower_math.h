@@ -15,7 +15,9 @@ namespace gossamer::passes {
 //   acosh 2.2/2.0, atanh 1.9/1.8, pow 0.5 / 2e-13 relative; rem and floormod are exact while
 //   |a / b| < 2^50.
 // Beyond 1e12, sin and cos of f32 are within 3e-7.
-ir::Stmt lower_math(const ir::Stmt& body);
-ir::Expr lower_math(const ir::Expr& expr);
+//
+// `ldexp`: the target has that operation, else powers of two are made of their bits.
+ir::Stmt lower_math(const ir::Stmt& body, bool ldexp = false);
+ir::Expr lower_math(const ir::Expr& expr, bool ldexp = false);
 
 }  // namespace gossamer::passes

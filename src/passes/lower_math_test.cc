@@ -182,9 +182,9 @@ std::vector<double> arguments(const Case& test, DType dtype) {
   return result;
 }
 
-void check(const Case& test, DType dtype, double limit) {
+void check(const Case& test, DType dtype, double limit, bool ldexp = false) {
   const Var x = var("x", dtype);
-  Evaluator evaluate(lower_math(unary(test.op, x)), {x});
+  Evaluator evaluate(lower_math(unary(test.op, x), ldexp), {x});
   for (bool fused : {false, true}) {
     evaluate.fused = fused;
     double worst = 0, where = 0;
@@ -211,6 +211,13 @@ TEST(LowerMath, SinglePrecision) {
 
 TEST(LowerMath, DoublePrecision) {
   for (const Case& test : cases) check(test, DType::f64, test.limit64);
+}
+
+TEST(LowerMath, PowersOfTwoByAnInstruction) {
+  for (const Case& test : cases) {
+    check(test, DType::f32, test.limit, true);
+    check(test, DType::f64, test.limit64, true);
+  }
 }
 
 TEST(LowerMath, LargeAnglesStayClose) {

@@ -16,14 +16,6 @@ Expr whole(const Expr& like, int64_t value) { return constant_int(like->type, va
 Expr shifted_left(const Expr& x, int bits) { return binary(BinaryOp::shl, x, whole(x, bits)); }
 Expr shifted_right(const Expr& x, int bits) { return binary(BinaryOp::shr, x, whole(x, bits)); }
 
-// 2^n for a whole n of normal range, from its bits; the bits above the exponent do not count.
-Expr power_of_two(Type type, const Expr& n) {
-  const bool wide = type.dtype == DType::f64;
-  const int mantissa = wide ? 52 : 23;
-  const int64_t one = int64_t{wide ? 1023 : 127} << mantissa;
-  return bitcast(type, shifted_left(n, mantissa) + whole(n, one));
-}
-
 // exp and log of NaN, and log of 0, are whatever the hardware makes of it. The comparison is false
 // for NaN and infinity: both stay.
 Expr guarded(const Expr& x, const Expr& value) {
@@ -74,12 +66,14 @@ Expr top_bits(const Expr& x, int count) {
 
 // exp(n log 2 + r) = 2^n (1 + r + r^2 p(r)); the scaling in two steps reaches denormals and
 // infinity. Adding 1.5 * 2^(bits of the mantissa) rounds to a whole number and leaves it in the low
-// bits, so that no conversion is needed; the bits above it are shifted out.
+// bits, so that no conversion is needed; the bits above it are shifted out. Twice the exponent's
+// bias is added as well: the halves are the exponents' bits of the two steps as they stand.
 Expr exp(const Expr& x, const Primitives& target, int halvings) {
   if (target.exp_and_log) return device_exp(x, halvings);
   const bool wide = is_double(x);
+  const int mantissa = wide ? 52 : 23, bias = wide ? 1023 : 127;
   const Expr low = number(x, wide ? -746 : -104), high = number(x, wide ? 711 : 90);
-  const Expr rounder = number(x, wide ? 0x1.8p52 : 0x1.8p23);
+  const Expr rounder = number(x, (wide ? 0x1.8p52 : 0x1.8p23) + 2 * bias);
   const Expr clamped = max(min(x, high), low);
   const Expr rounded = fma(clamped, number(x, 1.4426950408889634), rounder);
   const Expr n = rounded - rounder;
@@ -91,10 +85,12 @@ Expr exp(const Expr& x, const Primitives& target, int halvings) {
   const Expr one = number(x, 1);
   Expr p = fma(fma(polynomial(r, exp_fit), r, one), r, one);
   p = select(clamped <= low, number(x, 0), p);  // products that underflow take longer
+  if (target.ldexp) return binary(BinaryOp::ldexp, p, halvings ? n - number(x, halvings) : n);
   Expr steps = bitcast(bits_type(x->type), rounded);
   if (halvings) steps = steps - whole(steps, halvings);
-  const Expr half = shifted_right(steps, 1);
-  return p * power_of_two(x->type, half) * power_of_two(x->type, steps - half);
+  const Expr half = shifted_left(shifted_right(steps, 1), mantissa);
+  const Expr rest = shifted_left(steps, mantissa) - half;
+  return p * bitcast(x->type, half) * bitcast(x->type, rest);
 }
 
 // x = 2^e m with m in [sqrt(1/2), sqrt(2)); log(m) = f - (f^2/2 - s (f^2/2 + s^2 R)) with f =

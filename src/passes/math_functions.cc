@@ -5,7 +5,7 @@ namespace gossamer::passes::math {
 ir::Expr definition(ir::UnaryOp op, const ir::Expr& x, const Primitives& target) {
   switch (op) {
     case ir::UnaryOp::exp:
-      return target.exp_and_log ? ir::Expr() : math::exp(x);
+      return target.exp_and_log ? ir::Expr() : math::exp(x, target);
     case ir::UnaryOp::log:
       return target.exp_and_log ? ir::Expr() : math::log(x);
     case ir::UnaryOp::sin:

@@ -21,6 +21,7 @@ ir::Expr top_bits(const ir::Expr& x, int count);  // of an f64's mantissa; the o
 struct Primitives {
   bool exp_and_log = false;
   bool doubles = true;
+  bool ldexp = false;
 };
 
 // The function in arithmetic and what the target brings; null for operations that are none.

@@ -77,6 +77,7 @@ Capabilities for_registers(Capabilities caps, int bits, int registers) {
   const bool many = registers >= 32;
   caps.vector_lanes = bits / 32;
   caps.masks_loads = bits >= 256;  // shorter vectors are loaded lane by lane
+  caps.has_ldexp = bits == 512;    // AVX-512's scalef
   caps.vector_registers = registers - 1;
   caps.tile_rows = many ? 14 : 6;  // 6 rows of 2 vectors, a row's operand and 2 vectors: 15
   caps.tile_vectors = many ? 4 : 2;
@@ -85,7 +86,7 @@ Capabilities for_registers(Capabilities caps, int bits, int registers) {
 
 Capabilities for_any_machine(Capabilities caps) {
   caps.dots = caps.byte_dots = caps.windows_in_halves = false;
-  caps.converts_halves = caps.floats_for_halves = false;
+  caps.converts_halves = caps.floats_for_halves = caps.has_ldexp = false;
   caps.vector_lanes = 4;
   caps.vector_registers = 15;
   caps.tile_rows = 4;

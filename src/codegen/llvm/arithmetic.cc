@@ -1,5 +1,9 @@
 // Arithmetic as src/ir/nodes.def defines it: nothing traps, nothing is undefined.
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include <cmath>
+#include <numeric>
 
 #include "codegen/llvm/function_emitter.h"
 #include "ir/build.h"
@@ -105,6 +109,45 @@ llvm::Value* FunctionEmitter::float_extreme(bool largest, llvm::Value* a, llvm::
   return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, best);
 }
 
+// By AVX-512's instruction, register by register.
+llvm::Value* FunctionEmitter::scaled(llvm::Value* a, llvm::Value* n) {
+  llvm::Type* const type = a->getType();
+  const bool wide = type->getScalarType()->isDoubleTy();
+  const int lanes = wide ? 8 : 16;
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  const int count = vector ? static_cast<int>(vector->getNumElements()) : 1;
+  const auto in_vector = [&](llvm::Value* value) {
+    if (vector) return value;
+    auto* one = llvm::FixedVectorType::get(type, 1);
+    return b_.CreateInsertElement(llvm::PoisonValue::get(one), value, uint64_t{0});
+  };
+  llvm::Value* const all_a = in_vector(a);
+  llvm::Value* const all_n = in_vector(n);
+  llvm::Value* whole = nullptr;
+  for (int first = 0; first < count; first += lanes) {
+    const auto piece = [&](llvm::Value* value) {
+      llvm::SmallVector<int, 16> from(static_cast<size_t>(lanes), llvm::PoisonMaskElem);
+      for (int lane = 0; lane < std::min(lanes, count - first); ++lane)
+        from[static_cast<size_t>(lane)] = first + lane;
+      return count == lanes ? value : b_.CreateShuffleVector(value, from);
+    };
+    llvm::Value* const x = piece(all_a);
+    llvm::Value* const mask =
+        llvm::ConstantInt::getAllOnesValue(wide ? b_.getInt8Ty() : b_.getInt16Ty());
+    constexpr int current_rounding = 4;
+    llvm::Value* const made =
+        b_.CreateIntrinsic(wide ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
+                                : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
+                           {}, {x, piece(all_n), x, mask, b_.getInt32(current_rounding)});
+    whole = whole ? llvm::concatenateVectors(b_, {whole, made}) : made;
+  }
+  if (!vector) return b_.CreateExtractElement(whole, uint64_t{0});
+  llvm::SmallVector<int, 64> kept(static_cast<size_t>(count));
+  std::iota(kept.begin(), kept.end(), 0);
+  const auto made = llvm::cast<llvm::FixedVectorType>(whole->getType())->getNumElements();
+  return static_cast<int>(made) == count ? whole : b_.CreateShuffleVector(whole, kept);
+}
+
 llvm::Value* FunctionEmitter::float_binary(BinaryOp op, llvm::Value* a, llvm::Value* b) {
   switch (op) {
     case BinaryOp::add:
@@ -119,6 +162,8 @@ llvm::Value* FunctionEmitter::float_binary(BinaryOp op, llvm::Value* a, llvm::Va
       return float_extreme(false, a, b);
     case BinaryOp::max:
       return float_extreme(true, a, b);
+    case BinaryOp::ldexp:
+      return scaled(a, b);
     default:
       GS_CHECK(false, ir::name_of(op), " of floats should have been lowered to arithmetic");
   }

@@ -85,6 +85,7 @@ class FunctionEmitter {
   llvm::Value* emit_word(const Expr& elements, ir::Type type);
   llvm::Value* emit_unary(const ir::Unary& unary);
   llvm::Value* emit_binary(const ir::Binary& binary);
+  llvm::Value* scaled(llvm::Value* a, llvm::Value* n);  // a * 2^n
   llvm::Value* float_binary(ir::BinaryOp op, llvm::Value* a, llvm::Value* b);
   llvm::Value* float_extreme(bool largest, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(ir::BinaryOp op, DType dtype, llvm::Value* a, llvm::Value* b);

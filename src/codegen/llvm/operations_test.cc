@@ -4,7 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 
+#include "codegen/llvm/target.h"
 #include "codegen/llvm/test_kernels.h"
 #include "ir/build.h"
 #include "ir/scalar.h"
@@ -125,11 +127,11 @@ struct ElementwiseTest {
   std::function<Scalar(std::vector<Scalar>)> expected;
 };
 
-// Runs each test on every combination of interesting values, as scalars and as vectors of 8.
-void check(const std::vector<ElementwiseTest>& tests) {
+// Runs each test on every combination of interesting values, as scalars and as vectors.
+void check(const std::vector<ElementwiseTest>& tests, const std::vector<int>& widths = {1, 8}) {
   std::vector<Kernel> kernels;
   for (const ElementwiseTest& test : tests)
-    for (int lanes : {1, 8})
+    for (int lanes : widths)
       kernels.push_back(elementwise(test.inputs, test.output, lanes, test.operation));
   Loaded code(kernels);
   for (size_t at = 0; at < tests.size(); ++at) {
@@ -144,7 +146,8 @@ void check(const std::vector<ElementwiseTest>& tests) {
         }
       points = std::move(longer);
     }
-    while (points.size() % 8) points.push_back(points[0]);
+    const int whole = std::accumulate(widths.begin(), widths.end(), 1, std::lcm<int, int>);
+    while (points.size() % static_cast<size_t>(whole)) points.push_back(points[0]);
     const auto count = static_cast<int64_t>(points.size());
     std::vector<Data> inputs;
     for (size_t input = 0; input < test.inputs.size(); ++input) {
@@ -152,12 +155,13 @@ void check(const std::vector<ElementwiseTest>& tests) {
       for (int64_t i = 0; i < count; ++i)
         inputs.back().set(i, points[static_cast<size_t>(i)][input]);
     }
-    for (int lanes : {1, 8}) {
+    for (size_t width = 0; width < widths.size(); ++width) {
+      const int lanes = widths[width];
       Data output(test.output, count);
       std::vector<const void*> args;
       for (Data& data : inputs) args.push_back(data.at(0));
       args.push_back(output.at(0));
-      code.run(0, count / lanes, args, static_cast<int>(2 * at) + (lanes > 1));
+      code.run(0, count / lanes, args, static_cast<int>(widths.size() * at + width));
       for (int64_t i = 0; i < count; ++i) {
         const Scalar expected = test.expected(points[static_cast<size_t>(i)]);
         std::string point;
@@ -283,6 +287,24 @@ TEST(LlvmEmit, BitcastsKeepTheBits) {
       };
     }
   check(tests);
+}
+
+TEST(LlvmEmit, PowersOfTwo) {
+  if (make_target({})->vector_bits < 512) GTEST_SKIP() << "an instruction of AVX-512";
+  std::vector<ElementwiseTest> tests;
+  for (const DType dtype : {DType::f32, DType::f64})
+    tests.push_back({cat("ldexp of ", ir::name_of(dtype)),
+                     {dtype, DType::i8},
+                     dtype,
+                     [](std::vector<Expr> x) {
+                       const Expr power = ir::cast(x[0]->type, x[1]) * ir::constant(x[0]->type, 2);
+                       return ir::binary(ir::BinaryOp::ldexp, x[0], power);
+                     },
+                     [dtype](std::vector<Scalar> x) {
+                       const double power = 2 * static_cast<double>(x[1].i);
+                       return Scalar::of_float(dtype, std::ldexp(x[0].f, static_cast<int>(power)));
+                     }});
+  check(tests, {1, 3, 8, 16, 24, 64});
 }
 
 TEST(LlvmEmit, FusedMultiplyAddAndSelect) {
