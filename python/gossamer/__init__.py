@@ -22,7 +22,8 @@ from .export import export_onnx
 from .generate import BatchToken, Generation, GenerationBatch, GenerationCache, Generations
 from .lazy import *  # noqa: F403
 from .model import Model, Port, load
+from .onnx_model import OnnxModel
 from .own_operator import Operator, operator
 from .state import State
 
-__all__ = ["HERE", "TARGETS", "BatchToken", "Error", "Generation", "GenerationBatch", "GenerationCache", "Generations", "Model", "Operator", "Package", "Port", "State", "__version__", "compile", "export_onnx", "llm", "load", "nn", "operator", "optim", "rpc", "safetensors", *lazy.__all__]
+__all__ = ["HERE", "TARGETS", "BatchToken", "Error", "Generation", "GenerationBatch", "GenerationCache", "Generations", "Model", "OnnxModel", "Operator", "Package", "Port", "State", "__version__", "compile", "export_onnx", "llm", "load", "nn", "operator", "optim", "rpc", "safetensors", *lazy.__all__]

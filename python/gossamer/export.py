@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _core
 from .error import Error
-from .lazy.core import no_grad
+from .lazy.core import LEARNT, no_grad
 from .lazy.execution import on_host, synchronize
 from .lazy.recording import Value
 from .lazy.tensors import Tensor, as_tensor
@@ -81,4 +81,6 @@ def export_onnx(
     outputs = [output_names[at] if at < len(output_names) else f"y{at}" for at in range(len(made))]
     where = {value.id: at for at, value in enumerate(places)}
     axes = [(at, axis, symbol) for at, each in enumerate(ids) for axis, symbol in dynamic.get(where.get(each, -1), {}).items()]
-    return _core.model(program, name, labels, outputs, stored, axes, shapes)
+    parameters = {parameter._value.id for module in modules[:1] for parameter in module.parameters()}
+    learnt = [each in parameters or each in LEARNT for each in ids]
+    return _core.model(program, name, labels, outputs, stored, axes, shapes, learnt)

@@ -3,8 +3,10 @@
 // programs leave as ONNX models.
 #include "lazy.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <unordered_map>
@@ -12,7 +14,9 @@
 
 #include "errors.h"
 #include "ir/build.h"
+#include "onnx/reader.h"
 #include "onnx/write_model.h"
+#include "tensor/model.h"
 #include "tensor/recorder.h"
 
 namespace nb = nanobind;
@@ -249,10 +253,11 @@ void shape_outputs(graph::Graph& made, const nb::sequence& shapes) {
   }
 }
 
-// A program as an ONNX model. Inputs with bytes in `weights` are weights of these.
+// A program as an ONNX model. Inputs with bytes in `weights` are weights of these. With `learnt`,
+// one an input, the model says which of them are parameters.
 nb::bytes model(int program, const std::string& name, const nb::sequence& inputs,
                 const nb::sequence& outputs, const nb::sequence& weights, const Axes& axes,
-                const nb::sequence& shapes) {
+                const nb::sequence& shapes, const std::optional<std::vector<bool>>& learnt) {
   graph::Graph made = lazy().recorder.program(program);
   if (!name.empty()) made.name = name;
   name_dims(made, axes);
@@ -273,12 +278,76 @@ nb::bytes model(int program, const std::string& name, const nb::sequence& inputs
     ops::TensorData data{value.dtype, {}, {bytes, bytes + given.size()}};
     for (const ir::Expr& extent : value.shape) data.shape.push_back(ir::as_int(extent).value());
     value.constant = graph::source_of(data);
+    const bool parameter = learnt && at < learnt->size() && (*learnt)[at];
+    value.part = parameter ? graph::Part::parameter : graph::Part::fixed;
   }
   made.inputs = std::move(left);
   for (graph::Dim& dim : made.dims) dim.input = moved[static_cast<size_t>(dim.input)];
-  const std::string written = value_of(onnx::write_model(made));
+  const std::string written = value_of(onnx::write_model(made, {}, learnt.has_value()));
   return nb::bytes(written.data(), written.size());
 }
+
+// An ONNX model whose nodes are recorded with each call.
+class Imported {
+ public:
+  explicit Imported(tensor::Model model) : model_(std::move(model)) {}
+
+  static std::unique_ptr<Imported> read(const nb::bytes& onnx) {
+    const auto* data = static_cast<const std::byte*>(onnx.data());
+    std::vector<std::byte> file(data, data + onnx.size());
+    graph::Graph graph = value_of(onnx::read_model(file));
+    return std::make_unique<Imported>(
+        value_of(tensor::Model::make(std::move(graph), std::move(file))));
+  }
+
+  // (name, element type, shape with dimensions as names)
+  nb::list inputs() const {
+    nb::list made;
+    for (graph::ValueId id : model_.graph().inputs) {
+      const graph::Value& value = model_.graph().values[id];
+      nb::list shape;
+      for (const ir::Expr& extent : value.shape) {
+        if (const auto* var = ir::as<ir::VarNode>(extent)) {
+          shape.append(var->name);
+        } else {
+          shape.append(ir::as_int(extent).value_or(-1));
+        }
+      }
+      made.append(nb::make_tuple(value.name, name_of(value.dtype), nb::tuple(shape)));
+    }
+    return made;
+  }
+  nb::list outputs() const {
+    nb::list made;
+    for (graph::ValueId id : model_.graph().outputs) made.append(model_.graph().values[id].name);
+    return made;
+  }
+  // (name, element type, shape, whether it is learnt, bytes)
+  nb::list leaves() const {
+    nb::list made;
+    for (const tensor::ModelLeaf& leaf : model_.leaves()) {
+      const graph::ConstantSource& source = *model_.graph().values[leaf.value].constant;
+      const auto bytes = model_.bytes_of(leaf.value);
+      made.append(nb::make_tuple(
+          leaf.name, name_of(source.dtype), nb::tuple(nb::cast(source.shape)), leaf.trainable,
+          nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+    }
+    return made;
+  }
+  nb::list record(const nb::sequence& inputs, const nb::sequence& leaves) {
+    int device = device_of(inputs);
+    for (nb::handle each : leaves) device = joined(device, each);
+    return held(value_of(model_.record(lazy().recorder, ids_of(inputs), ids_of(leaves))), device);
+  }
+
+ private:
+  static nb::str name_of(ir::DType dtype) {
+    const std::string_view name = ir::name_of(dtype);
+    return nb::str(name.data(), name.size());
+  }
+
+  tensor::Model model_;
+};
 
 }  // namespace
 
@@ -307,7 +376,13 @@ void define_lazy(nb::module_& m) {
   m.def("plan", &plan, "wanted"_a);
   m.def("model", &model, "program"_a, "name"_a = "", "inputs"_a = nb::tuple(),
         "outputs"_a = nb::tuple(), "weights"_a = nb::tuple(), "axes"_a = Axes(),
-        "shapes"_a = nb::tuple());
+        "shapes"_a = nb::tuple(), "learnt"_a = nb::none());
+  nb::class_<Imported>(m, "Imported", "An ONNX model whose nodes are recorded with each call.")
+      .def_static("read", &Imported::read, "onnx"_a)
+      .def_prop_ro("inputs", &Imported::inputs)
+      .def_prop_ro("outputs", &Imported::outputs)
+      .def_prop_ro("leaves", &Imported::leaves)
+      .def("record", &Imported::record, "inputs"_a, "leaves"_a);
 }
 
 }  // namespace gossamer::python

@@ -32,12 +32,21 @@ struct ConstantSource {
 
 ConstantSource source_of(const ops::TensorData& data);
 
+// What a model says about a constant's part in training.
+enum class Part : uint8_t {
+  number,       // of a Constant node, or made while the model was read
+  initializer,  // an initializer of which the model says nothing more
+  parameter,    // its exporter says that it is learnt
+  fixed,        // its exporter says that it is not, such as a buffer
+};
+
 struct Value {
   std::string name;
   ir::DType dtype = ir::DType::f32;
   std::vector<ir::Expr> shape;  // extents of type index; dimension variables are Graph::dims
   bool shape_known = false;
   std::optional<ConstantSource> constant;
+  Part part = Part::number;  // of a constant
 };
 
 // A sequence or optional in the model's signature: the tensors [first, first + count) of its inputs

@@ -106,14 +106,50 @@ Result<> Importer::import_graph(const ProtoGraph& proto, Scope& scope) {
   return {};
 }
 
+namespace {
+
+// What a graph says about its initializers, by their names.
+class Parts {
+ public:
+  explicit Parts(const ProtoGraph& proto) {
+    for (const auto* list : {&proto.values, &proto.inputs}) {
+      for (const ProtoValue& value : *list) {
+        if (value.kind.empty() && !value.folded) continue;
+        said_[value.name] = &value;
+        any_ = any_ || !value.kind.empty();
+      }
+    }
+  }
+
+  // Where an exporter says which initializers are learnt, it makes others of constants. Only what
+  // it computed from initializers may be learnt, too.
+  graph::Part of(std::string_view name, bool scalar) const {
+    if (!any_) return graph::Part::initializer;
+    const auto found = said_.find(name);
+    if (found == said_.end()) return graph::Part::fixed;
+    if (found->second->kind == parameter_kind) return graph::Part::parameter;
+    const bool open = found->second->kind.empty() && !scalar;
+    return open ? graph::Part::initializer : graph::Part::fixed;
+  }
+
+ private:
+  std::map<std::string_view, const ProtoValue*> said_;
+  bool any_ = false;
+};
+
+}  // namespace
+
 Result<> Importer::add_initializers(const ProtoGraph& proto, Scope& scope) {
+  const Parts parts(proto);
   const auto add = [&](std::string_view given, const auto& tensor) -> Result<> {
     std::string name(given), where = cat("initializer \"", name, "\"");
     if (name.empty()) return fail_at(where, "has no name");
     if (scope.values.contains(name)) return fail_at(where, "is given twice");
     auto source = constant_of(tensor);
     if (!source) return fail_at(where, source.error().message, source.error().hint);
-    add_constant(scope, name, std::move(*source));
+    const graph::Part part = parts.of(name, source->shape.empty());
+    const ValueId id = add_constant(scope, name, std::move(*source));
+    scope.graph->values[id].part = part;
     return {};
   };
   for (const ProtoTensor& tensor : proto.initializers) GS_TRY(add(tensor.name, tensor));

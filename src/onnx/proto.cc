@@ -250,8 +250,17 @@ Result<> Parser::parse(Bytes bytes, ProtoTensor& tensor) {
 Result<> Parser::parse(Bytes bytes, ProtoValue& value) {
   return each_field(bytes, [&](const Field& field) -> Result<> {
     if (field.is(1, WireType::bytes)) value.name = field.text();
-    if (!field.is(2, WireType::bytes)) return {};
-    return parse_type(field.bytes, value, 0);
+    if (field.is(2, WireType::bytes)) return parse_type(field.bytes, value, 0);
+    if (!field.is(4, WireType::bytes)) return {};
+    std::string_view key, text;
+    GS_TRY(each_field(field.bytes, [&](const Field& entry) -> Result<> {
+      if (entry.is(1, WireType::bytes)) key = entry.text();
+      if (entry.is(2, WireType::bytes)) text = entry.text();
+      return {};
+    }));
+    if (key == kind_key) value.kind = text;
+    if (key == folded_key) value.folded = true;
+    return {};
   });
 }
 

@@ -83,7 +83,16 @@ struct ProtoValue {
   int element_type = 0;
   bool has_shape = false;
   std::vector<ProtoDim> dims;
+  // What PyTorch's exporter says about an initializer: "PARAMETER", "BUFFER", ...
+  std::string_view kind;
+  bool folded = false;  // it was computed from others when the model was exported
 };
+
+// Keys of the metadata that say so.
+constexpr std::string_view kind_key = "pkg.torch.export.graph_signature.InputSpec.kind";
+constexpr std::string_view folded_key = "pkg.onnxscript.optimizer.folded_from";
+constexpr std::string_view parameter_kind = "PARAMETER";
+constexpr std::string_view buffer_kind = "BUFFER";
 
 struct ProtoGraph {
   std::string_view name;

@@ -7,6 +7,7 @@
 #include "graph/stage_graph.h"
 #include "ir/build.h"
 #include "onnx/model_writer.h"
+#include "onnx/proto.h"
 
 namespace gossamer::onnx {
 namespace {
@@ -45,6 +46,45 @@ TEST(Reader, KeepsLargeConstantsAsRangesOfTheFile) {
   const auto& small = *graph.values[graph.nodes[1].inputs[1]].constant;
   EXPECT_EQ(small.file, -1);
   EXPECT_EQ(small.bytes.size(), 4u);
+}
+
+graph::Part part_of(const graph::Graph& graph, std::string_view name) {
+  for (const graph::Value& value : graph.values)
+    if (value.name == name) return value.part;
+  ADD_FAILURE() << name;
+  return {};
+}
+
+TEST(Reader, TellsInitializersFromConstantNodes) {
+  using graph::Part;
+  const std::vector<Message> nodes{node("Constant", {}, {"c"}, {attribute("value_float", 2.0f)}),
+                                   node("Add", {"x", "c"}, {"y"}), node("Add", {"y", "w"}, {"z"})};
+  const graph::Graph plain =
+      read(model({{value("x", {"2"})}, nodes, {value("z", {})}, {floats("w", {}, {1})}}));
+  EXPECT_EQ(part_of(plain, "w"), Part::initializer);
+  EXPECT_EQ(part_of(plain, "c"), Part::number);
+}
+
+TEST(Reader, TakesWhatPyTorchSaysAboutInitializers) {
+  using graph::Part;
+  const auto said = [](std::string_view name, std::string_view key, std::string_view text) {
+    return value(name, {"2"})
+        .add(4, Message().text(1, "other").text(2, "PARAMETER"))
+        .add(4, Message().text(1, key).text(2, text));
+  };
+  Message graph = Message().add(1, node("Add", {"x", "w"}, {"y"}));
+  graph.add(11, value("x", {"2"})).add(12, value("y", {}));
+  for (const char* name : {"w", "b", "folded", "lifted"}) graph.add(5, floats(name, {2}, {1, 2}));
+  graph.add(5, floats("scalar", {}, {1}));
+  graph.add(13, said("w", kind_key, "PARAMETER")).add(13, said("b", kind_key, "BUFFER"));
+  graph.add(13, said("folded", folded_key, "['w']")).add(13, said("lifted", "more", "PARAMETER"));
+  graph.add(13, said("scalar", folded_key, "['w']"));
+  const graph::Graph made = read(Message().integer(1, 8).add(8, opset(21)).add(7, graph));
+  EXPECT_EQ(part_of(made, "w"), Part::parameter);
+  EXPECT_EQ(part_of(made, "b"), Part::fixed);
+  EXPECT_EQ(part_of(made, "folded"), Part::initializer);
+  EXPECT_EQ(part_of(made, "lifted"), Part::fixed);
+  EXPECT_EQ(part_of(made, "scalar"), Part::fixed);
 }
 
 TEST(Reader, AnOutputListedAgainIsOne) {

@@ -25,7 +25,7 @@ namespace model_field {
 constexpr uint32_t ir_version = 1, producer = 2, graph = 7, opset = 8;
 }
 namespace graph_field {
-constexpr uint32_t node = 1, name = 2, initializer = 5, input = 11, output = 12;
+constexpr uint32_t node = 1, name = 2, initializer = 5, input = 11, output = 12, value = 13;
 }
 namespace node_field {
 constexpr uint32_t input = 1, output = 2, name = 3, op = 4, attribute = 5, domain = 7;
@@ -172,7 +172,7 @@ struct Version {
 
 class Writer {
  public:
-  explicit Writer(Bytes file) : file_(file) {}
+  Writer(Bytes file, bool parts) : file_(file), parts_(parts) {}
 
   Result<std::string> write(const Graph& graph) {
     if (!graph.groups.empty())
@@ -221,6 +221,11 @@ class Writer {
     for (size_t id = 0; id < names.size(); ++id)
       if (names[id].empty()) names[id] = unique(graph.values[id].name, id);
     Message message;
+    for (size_t id = 0; id < graph.values.size(); ++id) {
+      if (!is_number(graph.values[id])) continue;
+      GS_ASSIGN(const Message one, constant_node(names[id], *graph.values[id].constant));
+      message.add(graph_field::node, one);
+    }
     for (const graph::Node& node : graph.nodes) {
       GS_ASSIGN(const Message one, node_message(node, names));
       message.add(graph_field::node, one);
@@ -228,7 +233,7 @@ class Writer {
     message.text(graph_field::name, graph.name);
     for (size_t id = 0; id < graph.values.size(); ++id) {
       const graph::Value& value = graph.values[id];
-      if (!value.constant) continue;
+      if (!value.constant || is_number(value)) continue;
       GS_ASSIGN(const Message one, initializer(names[id], *value.constant));
       message.add(graph_field::initializer, one);
     }
@@ -236,7 +241,30 @@ class Writer {
       message.add(graph_field::input, value_message(names[id], graph.values[id]));
     for (ValueId id : graph.outputs)
       message.add(graph_field::output, value_message(names[id], graph.values[id]));
+    for (size_t id = 0; parts_ && id < graph.values.size(); ++id) {
+      const graph::Value& value = graph.values[id];
+      const bool learnt = value.part == graph::Part::parameter;
+      if (!value.constant || (!learnt && value.part != graph::Part::fixed)) continue;
+      const Message said =
+          Message().text(1, kind_key).text(2, learnt ? parameter_kind : buffer_kind);
+      message.add(graph_field::value, value_message(names[id], value).add(4, said));
+    }
     return message;
+  }
+
+  bool is_number(const graph::Value& value) const {
+    return parts_ && value.constant && value.part == graph::Part::number;
+  }
+
+  Result<Message> constant_node(const std::string& name, const ConstantSource& source) const {
+    GS_ASSIGN(const Message data, initializer("", source));
+    Message value = Message().text(attribute_field::name, "value");
+    value.integer(attribute_field::type, ProtoAttribute::tensor).add(attribute_field::t, data);
+    return Message()
+        .text(node_field::output, name)
+        .text(node_field::name, name)
+        .text(node_field::op, "Constant")
+        .add(node_field::attribute, value);
   }
 
   Result<Message> initializer(const std::string& name, const ConstantSource& source) const {
@@ -324,6 +352,7 @@ class Writer {
   }
 
   Bytes file_;
+  bool parts_;
   const std::vector<std::string>* files_ = nullptr;
   std::unordered_set<std::string> used_;
   bool common_ = true;  // no type so far that is newer than oldest_written
@@ -333,8 +362,8 @@ class Writer {
 
 }  // namespace
 
-Result<std::string> write_model(const graph::Graph& graph, Bytes file) {
-  return Writer(file).write(graph);
+Result<std::string> write_model(const graph::Graph& graph, Bytes file, bool parts) {
+  return Writer(file, parts).write(graph);
 }
 
 }  // namespace gossamer::onnx

@@ -59,6 +59,28 @@ TEST(WriteModel, ReadsBackAsTheSameStages) {
   EXPECT_EQ(stages_of(again), stages_of(graph));
 }
 
+TEST(WriteModel, SaysWhatIsLearnt) {
+  using graph::Part;
+  for (const Part part : {Part::number, Part::initializer, Part::parameter, Part::fixed}) {
+    graph::Graph graph = example();
+    graph.values[1].part = part;
+    const auto written = write_model(graph, {}, true);
+    ASSERT_TRUE(written) << written.error().to_string();
+    const Bytes bytes = std::as_bytes(std::span(*written));
+    const auto model = parse_model(bytes);
+    ASSERT_TRUE(model);
+    EXPECT_EQ(model->graph->nodes[0].op == "Constant", part == Part::number);
+    EXPECT_EQ(model->graph->initializers.size(), part == Part::number ? 0u : 1u);
+    const graph::Graph again = read(bytes);
+    const auto w = std::ranges::find(again.values, "w", &graph::Value::name);
+    ASSERT_NE(w, again.values.end());
+    EXPECT_EQ(w->part, part);
+    EXPECT_EQ(w->constant->bytes, graph.values[1].constant->bytes);
+    graph.values[2].name = "x_2";
+    EXPECT_EQ(stages_of(again), stages_of(graph));
+  }
+}
+
 TEST(WriteModel, LeavesExternalDataWhereTheyAre) {
   graph::Graph graph = example();
   graph.files = {"weights.bin"};

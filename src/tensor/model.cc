@@ -1,8 +1,6 @@
 #include "tensor/model.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
+#include "tensor/learnt.h"
 
 namespace gossamer::tensor {
 namespace {
@@ -12,40 +10,6 @@ using graph::ValueId;
 
 constexpr int64_t small_constant = 1024;  // bytes: more is a leaf
 
-// Operators of ai.onnx whose inputs of these places (bits) are weights.
-struct Weighted {
-  std::string_view op;
-  uint32_t inputs;
-};
-constexpr uint32_t any_input = ~0u;
-constexpr std::array weighted{
-    Weighted{"Add", any_input},
-    Weighted{"Sub", any_input},
-    Weighted{"Mul", any_input},
-    Weighted{"Div", any_input},
-    Weighted{"MatMul", any_input},
-    Weighted{"Gemm", any_input},
-    Weighted{"Einsum", any_input},
-    Weighted{"Conv", 0b110},
-    Weighted{"ConvTranspose", 0b110},
-    Weighted{"PRelu", 0b10},
-    Weighted{"BatchNormalization", 0b110},
-    Weighted{"InstanceNormalization", 0b110},
-    Weighted{"LayerNormalization", 0b110},
-    Weighted{"GroupNormalization", 0b110},
-    Weighted{"RMSNormalization", 0b10},
-    Weighted{"RNN", 0b1110},
-    Weighted{"GRU", 0b1110},
-    Weighted{"LSTM", 0b10001110},
-    Weighted{"Gather", 0b1},
-};
-
-bool takes_weight(const graph::Node& node, size_t input) {
-  if (!node.def->domain.empty()) return false;
-  const auto found = std::ranges::find(weighted, node.def->name, &Weighted::op);
-  return found != weighted.end() && ((found->inputs >> std::min<size_t>(input, 31)) & 1) != 0;
-}
-
 }  // namespace
 
 Result<Model> Model::make(graph::Graph graph, std::vector<std::byte> file) {
@@ -53,6 +17,7 @@ Result<Model> Model::make(graph::Graph graph, std::vector<std::byte> file) {
   model.graph_ = std::move(graph);
   model.file_ = std::move(file);
   GS_TRY(model.check());
+  part_merged(model.graph_, model.file_);
   model.find_leaves();
   model.operations_.assign(model.graph_.nodes.size(), -1);
   return model;
@@ -83,31 +48,17 @@ Result<> Model::check() const {
 }
 
 void Model::find_leaves() {
-  std::vector<uint8_t> elsewhere(graph_.values.size()), as_weight(graph_.values.size());
-  for (const graph::Node& node : graph_.nodes) {
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.inputs[i] != no_value)
-        (takes_weight(node, i) ? as_weight : elsewhere)[node.inputs[i]] = 1;
-    }
-    for (const auto& region : node.regions) {
-      if (!region) continue;
-      for (const graph::Capture& capture : region->captures) elsewhere[capture.outer] = 1;
-    }
-  }
+  const std::vector<uint8_t> learnt = find_learnt(graph_, file_);
   for (ValueId id = 0; id < graph_.values.size(); ++id) {
     const graph::Value& value = graph_.values[id];
     if (!value.constant) continue;
-    const bool trainable = ir::is_float(value.constant->dtype) && !value.constant->shape.empty() &&
-                           as_weight[id] && !elsewhere[id];
-    if (trainable || bytes_of(id).size() > small_constant)
-      leaves_.push_back({value.name, id, trainable});
+    if (learnt[id] || bytes_of(id).size() > small_constant)
+      leaves_.push_back({value.name, id, learnt[id] != 0});
   }
 }
 
 std::span<const std::byte> Model::bytes_of(ValueId value) const {
-  const graph::ConstantSource& source = *graph_.values[value].constant;
-  if (source.file < 0) return source.bytes;
-  return std::span(file_).subspan(source.offset, source.length);
+  return tensor::bytes_of(*graph_.values[value].constant, file_);
 }
 
 Result<int> Model::operation_of(Recorder& recorder, size_t at) {

@@ -14,8 +14,7 @@ namespace gossamer::tensor {
 struct ModelLeaf {
   std::string name;
   graph::ValueId value = graph::no_value;
-  // A weight: floats that only operators with weights read, where they have them. Others, such as a
-  // batch normalization's mean, are leaves because they are large, or no matter of training.
+  // A parameter (learnt.h). Others are leaves because they are large.
   bool trainable = false;
 };
 

@@ -25,6 +25,7 @@ struct Made {
   graph::ValueId constant(std::string name, const ops::TensorData& data) {
     const graph::ValueId id = value(std::move(name), data.shape);
     graph.values[id].constant = graph::source_of(data);
+    graph.values[id].part = graph::Part::initializer;
     return id;
   }
   graph::ValueId node(std::string_view op, std::vector<graph::ValueId> inputs,

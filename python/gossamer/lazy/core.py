@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _serial = itertools.count()
 
 
+LEARNT: weakref.WeakValueDictionary[int, Value] = weakref.WeakValueDictionary()
+"""By their ids, values of tensors that gradients were asked for."""
+
+
 class Origin:
     """Where a tensor comes from, as far as gradients care."""
 
@@ -36,6 +40,8 @@ class Origin:
         self.owner: Callable[[], Core | None] | None = weakref.ref(owner) if owner is not None else None
         self.serial = next(_serial)
         value.past = True
+        if not parents:
+            LEARNT[value.id] = value
 
     def owned(self, keeps: bool) -> list[Origin]:
         """All places above this one, itself included, that have an owner; each once, in the order in which they were made."""
@@ -350,6 +356,11 @@ def apply(op: str, inputs: Sequence[Core | Value | None], attributes: Attributes
 
     Raises Error with the operator and the shapes where they don't fit.
     """
+    return applied(inputs, lambda values: record(op, values, attributes, outputs, device))
+
+
+def applied(inputs: Sequence[Core | Value | None], recorded: Callable[[list[Value | None]], list[Value]]) -> list[Tensor]:
+    """What is recorded of these, with what gradients need to know."""
     values: list[Value | None] = []
     parents: list[Origin] | None = None
     past = False
@@ -369,7 +380,7 @@ def apply(op: str, inputs: Sequence[Core | Value | None], attributes: Attributes
             if isinstance(each, Core) and each._origin is None and each._value.past and dtypes.is_float(each._value.dtype):
                 values[at] = stopped(each._value)
     made = []
-    for value in record(op, values, attributes, outputs, device):
+    for value in recorded(values):
         value.past = past
         if parents is not None and dtypes.is_float(value.dtype):
             value.tracked = True

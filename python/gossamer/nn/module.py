@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from ..error import Error
@@ -120,8 +120,12 @@ class Module:
         path, _, name = target.rpartition(".")
         (self.get_submodule(path) if path else self)._set(name, module)
 
+    def _own(self) -> Iterable[tuple[str, Any]]:
+        """What is looked through for parameters and buffers, with names."""
+        return vars(self).items()
+
     def _own_parameters(self) -> list[Parameter]:
-        return [value for value in vars(self).values() if isinstance(value, Parameter)]
+        return [value for _, value in self._own() if isinstance(value, Parameter)]
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Modules right below, with their names."""
@@ -158,7 +162,7 @@ class Module:
     def _tensors(self, kind: type[Tensor], once: bool = True) -> Iterator[tuple[str, Any]]:
         seen = set()
         for path, module in self.named_modules() if once else self._paths(""):
-            for name, value in vars(module).items():
+            for name, value in module._own():
                 if isinstance(value, kind) and not (once and id(value) in seen):
                     seen.add(id(value))
                     yield (f"{path}.{name}" if path else name), value

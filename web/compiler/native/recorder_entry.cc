@@ -12,9 +12,10 @@
 //   gs_plan(wanted, frozen)  row: ids. -> program, general one or -1, number of feeds, ids of feeds
 //   gs_weights(number)       -> number of tokens; row: them
 //   gs_program(number, ports, size, weights)   ports as JSON: {"name", "inputs": [names],
-//   "outputs":
-//                            [names]}; an Entry an input: where it has bytes, the input is a weight
-//                            of these. -> Answer*: one file, an ONNX model
+//                            "outputs": [names], "learnt": [one an input]}; an Entry an input:
+//                            where it has bytes, the input is a weight of these. With "learnt" the
+//                            model says which weights are parameters (onnx/write_model.h).
+//                            -> Answer*: one file, an ONNX model
 //   gs_import(bytes, size)   an ONNX model -> number
 //   gs_signature(number)     of it -> Answer*: "signature" (JSON), then a file a leaf: its elements
 //   gs_apply(number, inputs, leaves)   row: ids of both. -> id, spec of each output
@@ -140,11 +141,8 @@ Result<ops::Attributes> attributes(std::string_view json) {
 }
 
 // Names the ports of a program, and makes inputs that have elements weights.
-Result<> settle_ports(std::string_view json, std::span<const Entry> weights, graph::Graph& made) {
-  rapidjson::Document ports;
-  ports.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
-  if (ports.HasParseError() || !ports.IsObject())
-    return gossamer::fail_at("ports", "they are not a JSON object");
+Result<> settle_ports(const rapidjson::Document& ports, std::span<const Entry> weights,
+                      graph::Graph& made) {
   if (ports.HasMember("name") && ports["name"].IsString()) made.name = ports["name"].GetString();
   const auto rename = [&](const char* kind, const std::vector<graph::ValueId>& ids) -> Result<> {
     if (!ports.HasMember(kind)) return {};
@@ -170,6 +168,9 @@ Result<> settle_ports(std::string_view json, std::span<const Entry> weights, gra
     for (const auto& extent : value.shape)
       data.shape.push_back(gossamer::ir::as_int(extent).value());
     value.constant = graph::source_of(data);
+    const bool learnt = ports.HasMember("learnt") && i < ports["learnt"].Size() &&
+                        ports["learnt"][static_cast<rapidjson::SizeType>(i)].IsTrue();
+    value.part = learnt ? graph::Part::parameter : graph::Part::fixed;
   }
   made.inputs = std::move(inputs);
   return {};
@@ -248,11 +249,17 @@ gossamer::package::File file_of(std::string name, std::span<const std::byte> byt
   return {std::move(name), {bytes.begin(), bytes.end()}};
 }
 
-Result<gossamer::package::Files> write_program(int32_t number, std::string_view ports,
+Result<gossamer::package::Files> write_program(int32_t number, std::string_view json,
                                                std::span<const Entry> weights) {
   graph::Graph made = state().recorder.program(number);
+  rapidjson::Document ports;
+  ports.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (ports.HasParseError() || !ports.IsObject() ||
+      (ports.HasMember("learnt") && !ports["learnt"].IsArray()))
+    return gossamer::fail_at("ports", "they are not a JSON object");
   GS_TRY(settle_ports(ports, weights, made));
-  GS_ASSIGN(const std::string model, gossamer::onnx::write_model(made));
+  GS_ASSIGN(const std::string model,
+            gossamer::onnx::write_model(made, {}, ports.HasMember("learnt")));
   return gossamer::package::Files{file_of("model.onnx", std::as_bytes(std::span(model)))};
 }
 

@@ -68,6 +68,8 @@ export interface ProgramPorts {
   readonly outputs?: readonly string[];
   /** An input with elements here (as they lie in memory) is a weight of the model instead. */
   readonly weights?: readonly (Uint8Array | undefined)[];
+  /** Whether weights are parameters. The model says so, and other numbers in it are Constant nodes; else it is for compilers alone. */
+  readonly learnt?: readonly boolean[];
 }
 
 interface RecorderExports extends Exports {

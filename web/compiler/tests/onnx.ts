@@ -286,3 +286,30 @@ export function manyWeights(count: number): {model: Uint8Array; file: Uint8Array
   const model = Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
   return {model, file: joined(pieces)};
 }
+
+export interface SmallModel {
+  readonly inputs: Readonly<Record<string, Shape>>;
+  /** Operator, inputs, output; a Constant has its only element as its input. */
+  readonly nodes: readonly (readonly [type: string, inputs: readonly (string | number)[], output: string])[];
+  readonly initializers: Readonly<Record<string, readonly [shape: readonly number[], values: readonly number[]]>>;
+  readonly outputs: readonly string[];
+  /** What PyTorch's exporter says about initializers. */
+  readonly kinds?: Readonly<Record<string, string>>;
+}
+
+/** A model of floats without attributes. */
+export function smallModel({inputs, nodes, initializers, outputs, kinds = {}}: SmallModel): Uint8Array {
+  const tensor = (name: string, shape: readonly number[], values: readonly number[]): number[] =>
+    message(...shape.map((extent): Field => [1, extent]), [2, FLOAT], [8, name], [9, new Uint8Array(Float32Array.from(values).buffer)]);
+  const constant = (value: number, output: string): number[] =>
+    message([2, output], [4, 'Constant'], [5, message([1, 'value'], [5, tensor('', [], [value])], [20, 4])]);
+  return modelOf(
+    ...nodes.map(([type, given, output]): Field => [1, type === 'Constant' ? constant(Number(given[0]), output) : node(type, given.map(String), output)]),
+    [2, 'small'],
+    ...Object.entries(initializers).map(([name, [shape, values]]): Field => [5, tensor(name, shape, values)]),
+    ...Object.entries(inputs).map(([name, shape]): Field => [11, valueInfo(name, shape)]),
+    ...outputs.map((name): Field => [12, bare(name)]),
+    ...Object.entries(kinds).map(([name, kind]): Field =>
+      [13, message([1, name], [4, message([1, 'pkg.torch.export.graph_signature.InputSpec.kind'], [2, kind])])]),
+  );
+}

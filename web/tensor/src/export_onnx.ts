@@ -31,7 +31,9 @@ export async function exportOnnx(module: Module, inputs: readonly Tensor[], give
     const outputs: Tensor[] = made instanceof Tensor ? [made] : [...made];
     if (!outputs.every((each) => each instanceof Core)) throw wrong('exportOnnx: the module gives other things than tensors');
     const {program, feeds} = recorder.plan(outputs.map(({value}) => value.id), false);
-    const held = new Map([...module.namedParameters(), ...module.namedBuffers()].map(([name, {value}]) => [value.id, name] as const));
+    const parameters = module.namedParameters();
+    const held = new Map([...parameters, ...module.namedBuffers()].map(([name, {value}]) => [value.id, name] as const));
+    const learnt = new Set(parameters.map(([, {value}]) => value.id));
     const names = new Map(places.map(({value}, at) => [value.id, options.inputs?.[at] ?? `x${at}`]));
     // Reading begins before any wait, since tensors that forward() made may be let go of.
     const weights = await Promise.all(feeds.map(async (id) => {
@@ -44,6 +46,7 @@ export async function exportOnnx(module: Module, inputs: readonly Tensor[], give
       inputs: feeds.map((id, at) => names.get(id) ?? held.get(id) ?? `w${at}`),
       outputs: outputs.map((_, at) => options.outputs?.[at] ?? `y${at}`),
       weights,
+      learnt: feeds.map((id) => learnt.has(id) || (!names.has(id) && leafOf(id).tracked)),
     });
   } finally {
     places.forEach((place) => place.dispose());

@@ -86,6 +86,11 @@ class Adapter extends Module {
   }
 }
 
+/**
+ * An ONNX model as a module. Its parameters are the initializers that the exporter meant to be learnt, by their names: those that it
+ * says are parameters (torch.export, exportOnnx), or floats, scalars too, that are only read as weights, directly or behind Identity,
+ * Transpose, Reshape and the like. Constant nodes are not.
+ */
 export class OnnxModel extends Module {
   readonly #imported: Imported;
   readonly #bytes: Uint8Array;
