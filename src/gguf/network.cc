@@ -1,28 +1,14 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/strings.h"
-#include "gguf/decoder.h"
+#include "gguf/network.h"
 
 namespace gossamer::gguf {
 namespace {
 
-struct Architecture {
-  std::string_view name;
-  bool pairs = false;
-  double epsilon = 1e-5;
-};
-
-constexpr std::array<Architecture, 5> architectures = {
-    {{"llama", true}, {"qwen2"}, {"qwen3"}, {"gemma3"}, {"phi3"}}};
-
-std::string known_architectures() {
-  std::string names;
-  for (const Architecture& one : architectures)
-    names += cat(names.empty() ? "" : &one == &architectures.back() ? " and " : ", ", one.name);
-  return names;
-}
+using language::Network;
+using language::Rotation;
 
 class Keys {
  public:
@@ -95,9 +81,10 @@ Result<Rotation> rotation_of(const Keys& keys, int64_t context) {
 Result<> add_gemma(const Keys& keys, Network& network) {
   constexpr int64_t layers_of_27b = 62;
   if (network.window > 0) {
-    network.pattern = keys.integer("attention.sliding_window_pattern").value_or(6);
-    if (network.pattern < 1)
-      return fail("\"gemma3.attention.sliding_window_pattern\" is not positive");
+    const int64_t pattern = keys.integer("attention.sliding_window_pattern").value_or(6);
+    if (pattern < 1) return fail("\"gemma3.attention.sliding_window_pattern\" is not positive");
+    for (int64_t layer = pattern - 1; layer < network.layers; layer += pattern)
+      network.windowed[static_cast<size_t>(layer)] = false;
   }
   network.local_rotation = true;
   network.local.base = keys.number("rope.freq_base_swa").value_or(10000);
@@ -115,18 +102,17 @@ Result<Network> network_of(const File& file) {
   if (!name)
     return fail("the GGUF file does not say which architecture it has (general.architecture)",
                 "it may hold an adapter or weights alone: give the model's own file");
-  const auto known = std::ranges::find(architectures, *name, &Architecture::name);
-  if (known == architectures.end())
+  if (!language::architecture(*name))
     return fail(
         cat("the GGUF file has the architecture \"", one_line(*name), "\", which is not supported"),
-        cat("use a model of ", known_architectures(), ", or its ONNX form"));
+        cat("use a model of ", language::known_architectures(), ", or its ONNX form"));
   const Keys keys(file, *name);
   if (keys.integer("expert_count").value_or(0) > 0)
     return fail("the model has experts, which are not supported in GGUF files",
                 "use its ONNX form");
   Network network;
   network.architecture = *name;
-  network.pairs = known->pairs;
+  network.pairs = *name == "llama";
   GS_ASSIGN(network.layers, keys.count("block_count"));
   GS_ASSIGN(network.width, keys.count("embedding_length"));
   GS_ASSIGN(network.heads, keys.count("attention.head_count"));
@@ -147,12 +133,13 @@ Result<Network> network_of(const File& file) {
   if (network.rotated > network.head || network.rotated % 2 != 0)
     return fail(cat("\"rope.dimension_count\" is ", network.rotated, ", a head has ", network.head,
                     " elements"));
-  network.epsilon = keys.number("attention.layer_norm_rms_epsilon").value_or(known->epsilon);
+  network.epsilon = keys.number("attention.layer_norm_rms_epsilon").value_or(1e-5);
   if (!(network.epsilon >= 0)) return fail("\"attention.layer_norm_rms_epsilon\" is negative");
   if (*name == "gemma3" || *name == "phi3") {
     const int64_t window = keys.integer("attention.sliding_window").value_or(0);
     if (window > 0 && window < network.context) network.window = window;
   }
+  network.windowed.assign(static_cast<size_t>(network.layers), network.window > 0);
   GS_ASSIGN(network.rotation, rotation_of(keys, network.context));
   if (*name == "gemma3") GS_TRY(add_gemma(keys, network));
   return network;

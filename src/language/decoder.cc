@@ -1,37 +1,41 @@
-#include "gguf/decoder.h"
+#include "language/decoder.h"
 
 #include <cmath>
 #include <numbers>
 
-#include "base/strings.h"
-#include "ops/block_formats.h"
-
-namespace gossamer::gguf {
+namespace gossamer::language {
 namespace {
 
 using Name = std::string;
-constexpr int64_t onnx_f32 = 1, onnx_i32 = 6, onnx_i64 = 7;
+constexpr int64_t onnx_i32 = 6, onnx_i64 = 7;
 constexpr const char* other_form =
     "the file is damaged, or of a form of the architecture that is not known";
+// Tensors of GGUF files with divisors of frequencies.
+constexpr const char* far_factors = "rope_factors_long.weight";
+constexpr const char* near_factors = "rope_factors_short.weight";
+constexpr const char* all_factors = "rope_freqs.weight";
 
 class Decoder {
  public:
-  Decoder(const Network& network, const File& file, NodeWriter& writer)
-      : net_(network), file_(file), w_(writer) {}
+  Decoder(const Network& network, Weights& weights)
+      : net_(network),
+        kind_(*language::architecture(network.architecture)),
+        weights_(weights),
+        w_(weights) {}
 
-  Result<> write();
+  Result<std::string> write();
 
  private:
   struct Angles {
     Name cosines, sines;
   };
 
-  const Tensor* find(std::string_view name) const {
-    const auto found = file_.tensors.find(name);
-    return found == file_.tensors.end() ? nullptr : &found->second;
+  bool has(std::string_view name) const { return weights_.shape(name) != nullptr; }
+  bool has_weight(Part part, int64_t layer = 0) const {
+    const Name name = weights_.name(part, layer);
+    return !name.empty() && has(name + ".weight");
   }
-
-  Result<const Tensor*> tensor(std::string_view name, const std::vector<int64_t>& shape) const;
+  Result<> require(std::string_view name, const std::vector<int64_t>& shape) const;
   Result<Name> vector(std::string_view name, int64_t length);
   // x times a matrix [rows, columns], plus a bias if the file has one.
   Result<Name> product(const Name& x, const std::string& name, int64_t rows, int64_t columns,
@@ -45,28 +49,23 @@ class Decoder {
   Result<Name> attention(int64_t layer, const Name& x);
   Result<Name> feed_forward(int64_t layer, const Name& x);
   Result<> write_inputs();
-  std::string block(int64_t layer, std::string_view part) const {
-    return cat("blk.", layer, ".", part);
-  }
-  bool sees_all(int64_t layer) const {
-    return net_.window == 0 || (net_.pattern > 0 && (layer + 1) % net_.pattern == 0);
-  }
+  bool sees_all(int64_t layer) const { return !net_.windowed[static_cast<size_t>(layer)]; }
 
   const Network& net_;
-  const File& file_;
-  NodeWriter& w_;
+  const Architecture& kind_;
+  Weights& weights_;
+  NodeWriter w_;
   Name ids_, mask_, lengths_, total_;
   Angles all_, local_;
 };
 
-Result<const Tensor*> Decoder::tensor(std::string_view name,
-                                      const std::vector<int64_t>& shape) const {
-  const Tensor* found = find(name);
+Result<> Decoder::require(std::string_view name, const std::vector<int64_t>& shape) const {
+  const std::vector<int64_t>* found = weights_.shape(name);
   if (!found)
-    return fail(cat("the GGUF file lacks the tensor \"", name, "\" of its architecture, ",
+    return fail(cat(weights_.source(), " lacks the tensor \"", name, "\" of its architecture, ",
                     net_.architecture),
                 other_form);
-  if (found->shape == shape) return found;
+  if (*found == shape) return {};
   const auto text = [](const std::vector<int64_t>& extents) {
     std::string list;
     for (const int64_t extent : extents) list += cat(list.empty() ? "[" : ", ", extent);
@@ -74,33 +73,36 @@ Result<const Tensor*> Decoder::tensor(std::string_view name,
   };
   return fail_at(
       cat("tensor \"", name, "\""),
-      cat("has the shape ", text(found->shape), ", the values of the file ask for ", text(shape)),
+      cat("has the shape ", text(*found), ", the values of the file ask for ", text(shape)),
       other_form);
 }
 
 Result<Name> Decoder::vector(std::string_view name, int64_t length) {
-  GS_ASSIGN(const Tensor* const found, tensor(name, {length}));
-  if (ops::block_format(int64_t{found->type}))
+  GS_TRY(require(name, {length}));
+  const NodeWriter::Written made = w_.tensor(name);
+  if (made.format)
     return fail_at(cat("tensor \"", name, "\""),
-                   cat("is in ", type_name(found->type), "; F32 is expected"), other_form);
-  const Name made = w_.tensor(*found);
-  return found->type == 0 ? made : w_.node("Cast", {made}, {onnx::attribute("to", onnx_f32)});
+                   cat("is in ", made.format->name, "; F32 is expected"), other_form);
+  return made.type == onnx_f32 ? made.name
+                               : w_.node("Cast", {made.name}, {onnx::attribute("to", onnx_f32)});
 }
 
 Result<Name> Decoder::product(const Name& x, const std::string& name, int64_t rows, int64_t columns,
                               const std::string& out) {
-  GS_ASSIGN(const Tensor* const found, tensor(name + ".weight", {rows, columns}));
-  const ops::BlockFormat* format = ops::block_format(int64_t{found->type});
-  std::vector<Name> inputs = {x, w_.tensor(*found)};
-  if (find(name + ".bias")) {
+  GS_TRY(require(name + ".weight", {rows, columns}));
+  const NodeWriter::Written weight = w_.tensor(name + ".weight");
+  std::vector<Name> inputs = {x, weight.name};
+  if (has(name + ".bias")) {
     GS_ASSIGN(inputs.emplace_back(), vector(name + ".bias", rows));
   }
   return w_.node("ai.gossamer::MatMulBlocks", inputs,
-                 {onnx::attribute("format", format ? format->name : "")}, out.empty() ? name : out);
+                 {onnx::attribute("format", weight.format ? weight.format->name : "")},
+                 out.empty() ? name : out);
 }
 
 Result<Name> Decoder::norm(const Name& x, const std::string& name, int64_t length) {
-  GS_ASSIGN(const Name weight, vector(name + ".weight", length));
+  GS_ASSIGN(Name weight, vector(name + ".weight", length));
+  if (net_.norm_offset != 0) weight = w_.node("Add", {weight, w_.real(net_.norm_offset)});
   return w_.node("SimplifiedLayerNormalization", {x, weight},
                  {onnx::attribute("axis", int64_t{-1}),
                   onnx::attribute("epsilon", static_cast<float>(net_.epsilon))},
@@ -122,8 +124,13 @@ std::vector<float> frequencies(const Rotation& rotation, int64_t rotated) {
     return dims * std::log(rotation.original / (turns * 2 * std::numbers::pi)) /
            (2 * std::log(rotation.base));
   };
-  const double low = std::max(std::floor(place(rotation.fast)), 0.0);
-  double high = std::min(std::ceil(place(rotation.slow)), dims - 1);
+  double low = place(rotation.fast), high = place(rotation.slow);
+  if (rotation.whole) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, dims - 1);
   if (low == high) high += 0.001;
   std::vector<float> list;
   for (int64_t i = 0; i < rotated / 2; ++i) {
@@ -133,6 +140,12 @@ std::vector<float> frequencies(const Rotation& rotation, int64_t rotated) {
     if (rotation.scaling == "yarn") {
       const double longer = std::min(std::max((at - low) / (high - low), 0.0), 1.0);
       each = each / rotation.factor * longer + each * (1 - longer);
+    }
+    if (rotation.scaling == "llama3") {
+      const double turns = rotation.original * each / (2 * std::numbers::pi);
+      const double smooth =
+          std::min(std::max((turns - rotation.slow) / (rotation.fast - rotation.slow), 0.0), 1.0);
+      each = (1 - smooth) * each / rotation.factor + smooth * each;
     }
     list.push_back(static_cast<float>(each));
   }
@@ -144,14 +157,17 @@ Result<Name> Decoder::scaled_frequencies(const Rotation& rotation, const Name& t
   const int64_t half = net_.rotated / 2;
   const Name plain = w_.reals(frequencies(rotation, net_.rotated));
   if (rotation.scaling == "longrope") {
-    GS_ASSIGN(const Name far, vector("rope_factors_long.weight", half));
-    GS_ASSIGN(const Name near, vector("rope_factors_short.weight", half));
+    const auto factors = [&](const std::vector<float>& given, const char* name) -> Result<Name> {
+      return given.empty() ? vector(name, half) : w_.reals(given);
+    };
+    GS_ASSIGN(const Name far, factors(rotation.far, far_factors));
+    GS_ASSIGN(const Name near, factors(rotation.near, near_factors));
     const Name longer =
         w_.node("Greater", {total, w_.integer(static_cast<int64_t>(rotation.original))});
     return w_.node("Div", {plain, w_.node("Where", {longer, far, near})});
   }
-  if (!find("rope_freqs.weight")) return plain;
-  GS_ASSIGN(const Name factors, vector("rope_freqs.weight", half));
+  if (!has(all_factors)) return plain;
+  GS_ASSIGN(const Name factors, vector(all_factors, half));
   return w_.node("Div", {plain, factors});
 }
 
@@ -182,22 +198,22 @@ Name Decoder::turned(const Name& x, int64_t heads, const Angles& angles) {
 
 Result<Name> Decoder::attention(int64_t layer, const Name& x) {
   const int64_t wide = net_.heads * net_.head, narrow = net_.groups * net_.head;
+  const auto name = [&](Part part) { return weights_.name(part, layer); };
   Name q, k, v;
-  if (find(block(layer, "attn_qkv.weight"))) {
-    GS_ASSIGN(q, product(x, block(layer, "attn_qkv"), wide + 2 * narrow, net_.width));
-    std::string key = block(layer, "attn_k"), value = block(layer, "attn_v");
+  if (has_weight(Part::query_key_value, layer)) {
+    GS_ASSIGN(q, product(x, name(Part::query_key_value), wide + 2 * narrow, net_.width));
+    k = name(Part::key);
+    v = name(Part::value);
     q = w_.node("Split", {q, w_.integers({wide, narrow, narrow})},
-                {onnx::attribute("axis", int64_t{-1})}, block(layer, "attn_q"), {key, value});
-    k = key;
-    v = value;
+                {onnx::attribute("axis", int64_t{-1})}, name(Part::query), {k, v});
   } else {
-    GS_ASSIGN(q, product(x, block(layer, "attn_q"), wide, net_.width));
-    GS_ASSIGN(k, product(x, block(layer, "attn_k"), narrow, net_.width));
-    GS_ASSIGN(v, product(x, block(layer, "attn_v"), narrow, net_.width));
+    GS_ASSIGN(q, product(x, name(Part::query), wide, net_.width));
+    GS_ASSIGN(k, product(x, name(Part::key), narrow, net_.width));
+    GS_ASSIGN(v, product(x, name(Part::value), narrow, net_.width));
   }
-  if (find(block(layer, "attn_q_norm.weight"))) {
-    GS_ASSIGN(q, norm_of_heads(q, block(layer, "attn_q_norm"), net_.heads));
-    GS_ASSIGN(k, norm_of_heads(k, block(layer, "attn_k_norm"), net_.groups));
+  if (has_weight(Part::query_norm, layer)) {
+    GS_ASSIGN(q, norm_of_heads(q, name(Part::query_norm), net_.heads));
+    GS_ASSIGN(k, norm_of_heads(k, name(Part::key_norm), net_.groups));
   }
   const Angles& angles = net_.local_rotation && !sees_all(layer) ? local_ : all_;
   q = turned(q, net_.heads, angles);
@@ -220,26 +236,27 @@ Result<Name> Decoder::attention(int64_t layer, const Name& x) {
                          {present_key, present_value});
   w_.output(present_key);
   w_.output(present_value);
-  return product(y, block(layer, "attn_output"), net_.width, wide);
+  return product(y, name(Part::attention_output), net_.width, wide);
 }
 
 Result<Name> Decoder::feed_forward(int64_t layer, const Name& x) {
+  const auto name = [&](Part part) { return weights_.name(part, layer); };
   Name gate, up;
-  if (find(block(layer, "ffn_gate.weight"))) {
-    GS_ASSIGN(gate, product(x, block(layer, "ffn_gate"), net_.hidden, net_.width));
-    GS_ASSIGN(up, product(x, block(layer, "ffn_up"), net_.hidden, net_.width));
+  if (has_weight(Part::gate, layer)) {
+    GS_ASSIGN(gate, product(x, name(Part::gate), net_.hidden, net_.width));
+    GS_ASSIGN(up, product(x, name(Part::up), net_.hidden, net_.width));
   } else {
-    GS_ASSIGN(const Name both, product(x, block(layer, "ffn_up"), 2 * net_.hidden, net_.width));
-    gate = block(layer, "ffn_gate");
-    up = block(layer, "ffn_up.half");
+    GS_ASSIGN(const Name both, product(x, name(Part::gate_and_up), 2 * net_.hidden, net_.width));
+    gate = name(Part::gate);
+    up = name(Part::up) + ".half";
     w_.node("Split", {both, w_.integers({net_.hidden, net_.hidden})},
             {onnx::attribute("axis", int64_t{-1})}, gate, {up});
   }
-  if (net_.architecture == "gemma3")
+  if (kind_.gelu)
     gate = w_.node("Gelu", {gate}, {onnx::attribute("approximate", std::string_view("tanh"))});
   else
     gate = w_.node("Mul", {gate, w_.node("Sigmoid", {gate})});
-  return product(w_.node("Mul", {gate, up}), block(layer, "ffn_down"), net_.width, net_.hidden);
+  return product(w_.node("Mul", {gate, up}), name(Part::down), net_.width, net_.hidden);
 }
 
 Result<> Decoder::write_inputs() {
@@ -269,44 +286,48 @@ Result<> Decoder::write_inputs() {
   return {};
 }
 
-Result<> Decoder::write() {
+Result<std::string> Decoder::write() {
   GS_TRY(write_inputs());
-  const Tensor* words = find("token_embd.weight");
-  if (!words || words->shape.size() != 2 || words->shape[1] != net_.width)
-    return fail(
-        cat("the GGUF file has no tensor \"token_embd.weight\" of [words, ", net_.width, "]"),
-        other_form);
-  const ops::BlockFormat* format = ops::block_format(int64_t{words->type});
-  Name x = w_.node("ai.gossamer::GatherBlocks", {w_.tensor(*words), ids_},
-                   {onnx::attribute("format", format ? format->name : "")}, "token_embd");
-  const bool gemma = net_.architecture == "gemma3";
-  if (gemma) x = w_.node("Mul", {x, w_.real(std::sqrt(static_cast<double>(net_.width)))});
+  const Name words = weights_.name(Part::words);
+  const std::vector<int64_t>* table = weights_.shape(words + ".weight");
+  if (!table || table->size() != 2 || (*table)[1] != net_.width)
+    return fail(cat(weights_.source(), " has no tensor \"", words, ".weight\" of [words, ",
+                    net_.width, "]"),
+                other_form);
+  const NodeWriter::Written rows = w_.tensor(words + ".weight");
+  Name x = w_.node("ai.gossamer::GatherBlocks", {rows.name, ids_},
+                   {onnx::attribute("format", rows.format ? rows.format->name : "")}, words);
+  if (kind_.embedding_scaled)
+    x = w_.node("Mul", {x, w_.real(std::sqrt(static_cast<double>(net_.width)))});
   // Logits come first among the outputs.
   w_.output("logits");
   for (int64_t layer = 0; layer < net_.layers; ++layer) {
-    GS_ASSIGN(Name y, norm(x, block(layer, "attn_norm"), net_.width));
+    const auto normed = [&](const Name& y, Part part) {
+      return norm(y, weights_.name(part, layer), net_.width);
+    };
+    GS_ASSIGN(Name y, normed(x, Part::attention_norm));
     GS_ASSIGN(y, attention(layer, y));
-    if (gemma) {
-      GS_ASSIGN(y, norm(y, block(layer, "post_attention_norm"), net_.width));
+    if (kind_.end_norms) {
+      GS_ASSIGN(y, normed(y, Part::attention_end_norm));
     }
     x = w_.node("Add", {x, y});
-    GS_ASSIGN(y, norm(x, block(layer, "ffn_norm"), net_.width));
+    GS_ASSIGN(y, normed(x, Part::feed_forward_norm));
     GS_ASSIGN(y, feed_forward(layer, y));
-    if (gemma) {
-      GS_ASSIGN(y, norm(y, block(layer, "post_ffw_norm"), net_.width));
+    if (kind_.end_norms) {
+      GS_ASSIGN(y, normed(y, Part::feed_forward_end_norm));
     }
     x = w_.node("Add", {x, y});
   }
-  GS_ASSIGN(x, norm(x, "output_norm", net_.width));
-  const std::string head = find("output.weight") ? "output" : "token_embd";
-  GS_TRY(product(x, head, words->shape[0], net_.width, "logits"));
-  return {};
+  GS_ASSIGN(x, norm(x, weights_.name(Part::last_norm), net_.width));
+  const Name head = net_.tied ? words : weights_.name(Part::output);
+  GS_TRY(product(x, head, (*table)[0], net_.width, "logits"));
+  return w_.model();
 }
 
 }  // namespace
 
-Result<> write_network(const Network& network, const File& file, NodeWriter& writer) {
-  return Decoder(network, file, writer).write();
+Result<std::string> write_model(const Network& network, Weights& weights) {
+  return Decoder(network, weights).write();
 }
 
-}  // namespace gossamer::gguf
+}  // namespace gossamer::language

@@ -1,23 +1,24 @@
 // Writes the nodes of an ONNX model.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "gguf/file.h"
+#include "language/weights.h"
 #include "onnx/model_writer.h"
 
-namespace gossamer::gguf {
+namespace gossamer::language {
+
+// Types of elements, of TensorProto.DataType.
+constexpr int64_t onnx_f32 = 1, onnx_u8 = 2, onnx_f16 = 10, onnx_bf16 = 16;
 
 class NodeWriter {
  public:
   using Attributes = std::vector<onnx::Message>;
 
-  // `location`: the file that tensors are ranges of, from the model's folder.
-  explicit NodeWriter(std::string location) : location_(std::move(location)) {}
+  explicit NodeWriter(Weights& weights) : weights_(weights) {}
 
   // Dimensions as onnx::value has them. The name.
   std::string input(std::string name, const std::vector<std::string>& dims, int type);
@@ -31,16 +32,21 @@ class NodeWriter {
   std::string integer(int64_t value);
   std::string reals(const std::vector<float>& values);
   std::string real(double value);
-  // A tensor as the file has it: numbers, or bytes [rows, blocks, bytes of a block].
-  std::string tensor(const Tensor& tensor);
+  struct Written {
+    std::string name;
+    int64_t type = 0;                          // of ONNX
+    const ops::BlockFormat* format = nullptr;  // of bytes [rows, blocks, bytes of a block]
+  };
+  // A tensor that there is, as its file has it.
+  Written tensor(std::string_view name);
   // The model's bytes.
   std::string model() const;
 
  private:
-  std::string location_;
+  Weights& weights_;
   onnx::Message graph_;
-  std::set<std::string_view> tensors_;
+  std::map<std::string, Written, std::less<>> tensors_;
   int64_t made_ = 0;
 };
 
-}  // namespace gossamer::gguf
+}  // namespace gossamer::language

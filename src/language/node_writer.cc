@@ -1,8 +1,8 @@
-#include "gguf/node_writer.h"
+#include "language/node_writer.h"
 
-#include "ops/block_formats.h"
+#include "base/result.h"
 
-namespace gossamer::gguf {
+namespace gossamer::language {
 
 using onnx::Message;
 
@@ -42,28 +42,28 @@ std::string NodeWriter::real(double value) {
   return node("Constant", {}, {onnx::attribute("value_float", static_cast<float>(value))});
 }
 
-std::string NodeWriter::tensor(const Tensor& tensor) {
-  constexpr int onnx_f32 = 1, onnx_u8 = 2, onnx_f16 = 10, onnx_bf16 = 16;
-  std::string name(tensor.name);
-  if (!tensors_.insert(tensor.name).second) return name;
-  std::vector<int64_t> dims = tensor.shape;
-  int type = tensor.type == 0 ? onnx_f32 : tensor.type == 1 ? onnx_f16 : onnx_bf16;
-  if (const ops::BlockFormat* format = ops::block_format(int64_t{tensor.type})) {
-    type = onnx_u8;
-    dims.back() /= format->numbers;
-    dims.push_back(format->bytes);
+NodeWriter::Written NodeWriter::tensor(std::string_view name) {
+  if (const auto found = tensors_.find(name); found != tensors_.end()) return found->second;
+  const Stored stored = weights_.stored(name);
+  std::vector<int64_t> dims = *weights_.shape(name);
+  Written written{std::string(name), stored.type, stored.format};
+  if (stored.format) {
+    written.type = onnx_u8;
+    dims.back() /= stored.format->numbers;
+    dims.push_back(stored.format->bytes);
   }
   Message message;
   for (const int64_t dim : dims) message.integer(1, dim);
-  message.integer(2, type).text(8, name);
+  message.integer(2, written.type).text(8, name);
   const auto entry = [&](std::string_view key, std::string_view value) {
     message.add(13, Message().text(1, key).text(2, value));
   };
-  entry("location", location_);
-  entry("offset", cat(tensor.offset));
-  entry("length", cat(tensor.length));
+  entry("location", stored.file);
+  entry("offset", cat(stored.offset));
+  entry("length", cat(stored.length));
   graph_.add(5, message.integer(14, 1));
-  return name;
+  tensors_.emplace(name, written);
+  return written;
 }
 
 std::string NodeWriter::model() const {
@@ -79,4 +79,4 @@ std::string NodeWriter::model() const {
       .bytes;
 }
 
-}  // namespace gossamer::gguf
+}  // namespace gossamer::language
