@@ -34,6 +34,10 @@ struct CompileOptions {
   // "llvmpipe", "pocl", "v8", "wasmtime", "avx512", "avx2", or "none". "": what follows from the
   // target, from `cpu` and, of opencl, opengl and with a side of "cpu", from this machine's device.
   std::string device_class;
+  // compile_file() of a folder with safetensors files: how matrices are stored. "q4" or "": in 4
+  // bits, with a scale for each 32 numbers; "q8": in 8 bits; "fp16": in 16 bits, F32 rounded to F16;
+  // "fp32": as they are in the files.
+  std::string dtype;
   // Fixed shapes of inputs (-1 leaves a dimension open), named dimensions, lengths of sequences (-1
   // leaves an optional input out). Faster kernels, and more models compile.
   std::map<std::string, std::vector<int64_t>> shapes;
@@ -69,7 +73,9 @@ struct GOSSAMER_API Package {
 // this library was built without.
 GOSSAMER_API std::expected<Package, Error> compile(std::span<const std::byte> model,
                                                    const CompileOptions& options = {});
-// The same of a file; weights in other files are found beside it. Errors: also those of reading.
+// The same of a file; weights in other files are found beside it. Also of a language model's folder
+// with config.json and safetensors files: models of llama, mistral, qwen2, qwen3, gemma3 and phi3.
+// Errors: also those of reading.
 GOSSAMER_API std::expected<Package, Error> compile_file(const std::string& path,
                                                         const CompileOptions& options = {});
 

@@ -202,6 +202,7 @@ def compile(  # noqa: A001: the word of the field
     limits: str = "",
     adapters: str = "any",
     device_class: str = "",
+    dtype: str | None = None,
     state: StatePairs = False,
     state_rows: int = 0,
     generate: bool = False,
@@ -213,7 +214,7 @@ def compile(  # noqa: A001: the word of the field
     """Compiles an ONNX model for a target.
 
     model: a path (weights in other files are found beside it), the bytes of one, or an onnx.ModelProto. A language model in a GGUF
-    file, too: its path or its bytes.
+    file, too: its path or its bytes; and the path of a language model's folder with config.json and safetensors files.
     name: of the model; "" takes the file's. shapes: fixed shapes of inputs, -1 leaves an extent open; dims: values of
     named dimensions; lengths: of sequences, -1 leaves an optional input out; keep_inputs: inputs
     with a default (an initializer) that stay inputs, which run() may leave out, other defaults are compiled in; constants: values of inputs, which become constants
@@ -221,7 +222,8 @@ def compile(  # noqa: A001: the word of the field
     core. parallel: so many runs of one model at the same time, each with memory of its own. cpu: LLVM's name of the processor.
     winograd: False computes no convolution by Winograd's algorithm, which rounds otherwise and takes more memory; relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"): of webgpu; limits: of webgpu and webgl, "mobile" keeps to
     a phone's; device_class: whose records kernels take where the compiler comes with some ("nvidia", "swiftshader", "llvmpipe", "pocl", "v8",
-    "wasmtime", "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
+    "wasmtime", "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; dtype: of safetensors files, how matrices are stored: "q4" (None), in 4 bits with a scale for each
+    32 numbers, "q8", "fp16", or "fp32", as they are in the files; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
     written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
     how many rows they have room for at once; generate: of language models, with state, stages that choose the next token on the device, for
     Model.generate() and that of pages, and `logits` of the last token alone; speculate: such runs can check several guessed tokens (prompt_lookup_num_tokens); shard_bytes: weights of more bytes than this lie in several files; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
@@ -245,6 +247,7 @@ def compile(  # noqa: A001: the word of the field
             setattr(options, option, given[option])
         options.target = target
         options.device_class = device_class
+        options.dtype = dtype or ""
         options.shapes = {key: list(shape) for key, shape in {**known.shapes, **(shapes or {})}.items()}
         options.dims = dict(dims or {})
         options.lengths = {**known.lengths, **(lengths or {})}

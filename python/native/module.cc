@@ -176,6 +176,7 @@ NB_MODULE(_core, m) {
 #define GS_OPTION(Type, name, initial, choices, help) .def_rw(#name, &CompileOptions::name)
 #include "gossamer/options.def"
       .def_rw("device_class", &CompileOptions::device_class)
+      .def_rw("dtype", &CompileOptions::dtype)
       .def_rw("shapes", &CompileOptions::shapes)
       .def_rw("dims", &CompileOptions::dims)
       .def_rw("lengths", &CompileOptions::lengths)

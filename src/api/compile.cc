@@ -2,6 +2,7 @@
 #include "gossamer/compile.hpp"
 
 #include "api/files.h"
+#include "api/open_model.h"
 #include "compiler/compile.h"
 #include "gguf/reader.h"
 #include "gguf/texts.h"
@@ -97,10 +98,9 @@ std::expected<Package, Error> compile(std::span<const std::byte> bytes,
 }
 
 std::expected<Package, Error> compile_file(const std::string& path, const CompileOptions& options) {
-  const auto bytes = read_model_bytes(path);
-  if (!bytes) return told(Result<Package>(std::unexpected(bytes.error())));
-  const auto external = external_files(std::filesystem::path(path).parent_path());
-  auto package = compile_with(*bytes, options, external.get());
+  const auto model = open_model(path, options.dtype);
+  if (!model) return told(Result<Package>(std::unexpected(model.error())));
+  auto package = compile_with(model->bytes, options, model->external.get());
   if (!package && package.error().where.empty()) package.error().where = path;
   return told(std::move(package));
 }

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <list>
 
-#include "gguf/reader.h"
 #include "runtime/mapped_file.h"
 
 namespace gossamer {
@@ -42,25 +41,6 @@ Result<Bytes> read_file(const fs::path& path, uint64_t limit) {
       return fail_at(path.string(), cat("is longer than ", limit, " bytes"));
   }
   return bytes;
-}
-
-Result<Bytes> read_model_bytes(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return read_file(path);
-  const auto mapped = runtime::MappedFile::open(path.string());
-  if (!mapped || !gguf::is_gguf(mapped->bytes())) return read_file(path);
-  const auto translate = [&] -> Result<std::string> {
-    GS_ASSIGN(const gguf::File file, gguf::parse(mapped->bytes(), mapped->bytes().size()));
-    return gguf::to_onnx(file, path.filename().string());
-  };
-  auto model = translate();
-  if (!model) {
-    model.error().where =
-        cat(path.string(), model.error().where.empty() ? "" : ": ", model.error().where);
-    return std::unexpected(std::move(model.error()));
-  }
-  const auto bytes = std::as_bytes(std::span(*model));
-  return Bytes(bytes.begin(), bytes.end());
 }
 
 Result<std::string> read_text(const fs::path& path) {

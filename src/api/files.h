@@ -18,9 +18,6 @@ using Bytes = std::vector<std::byte>;
 
 // Errors: missing, a folder, unreadable, larger than `limit`.
 Result<Bytes> read_file(const std::filesystem::path& path, uint64_t limit = uint64_t{1} << 40);
-// The same of a model, which errors name. Of a language model in a GGUF file an ONNX model whose
-// weights are ranges of the file.
-Result<Bytes> read_model_bytes(const std::filesystem::path& path);
 Result<std::string> read_text(const std::filesystem::path& path);
 // Without their ends, be these of one character or two.
 std::vector<std::string> lines_of(const std::string& text);

@@ -22,14 +22,14 @@ class GgufWeights : public language::Weights {
     const auto found = file_.tensors.find(name);
     return found == file_.tensors.end() ? nullptr : &found->second.shape;
   }
-  language::Stored stored(std::string_view name) override {
+  Result<language::Stored> stored(std::string_view name) override {
     constexpr int32_t f32 = 0, f16 = 1;
     const Tensor& tensor = file_.tensors.at(name);
-    return {location_, tensor.offset, tensor.length,
-            tensor.type == f32   ? language::onnx_f32
-            : tensor.type == f16 ? language::onnx_f16
-                                 : language::onnx_bf16,
-            ops::block_format(int64_t{tensor.type})};
+    return language::Stored{location_, tensor.offset, tensor.length,
+                            tensor.type == f32   ? language::onnx_f32
+                            : tensor.type == f16 ? language::onnx_f16
+                                                 : language::onnx_bf16,
+                            ops::block_format(int64_t{tensor.type})};
   }
   const language::PartNames& names() const override { return part_names; }
   std::string_view source() const override { return "the GGUF file"; }

@@ -79,7 +79,7 @@ Result<> Decoder::require(std::string_view name, const std::vector<int64_t>& sha
 
 Result<Name> Decoder::vector(std::string_view name, int64_t length) {
   GS_TRY(require(name, {length}));
-  const NodeWriter::Written made = w_.tensor(name);
+  GS_ASSIGN(const NodeWriter::Written made, w_.tensor(name));
   if (made.format)
     return fail_at(cat("tensor \"", name, "\""),
                    cat("is in ", made.format->name, "; F32 is expected"), other_form);
@@ -90,7 +90,7 @@ Result<Name> Decoder::vector(std::string_view name, int64_t length) {
 Result<Name> Decoder::product(const Name& x, const std::string& name, int64_t rows, int64_t columns,
                               const std::string& out) {
   GS_TRY(require(name + ".weight", {rows, columns}));
-  const NodeWriter::Written weight = w_.tensor(name + ".weight");
+  GS_ASSIGN(const NodeWriter::Written weight, w_.tensor(name + ".weight"));
   std::vector<Name> inputs = {x, weight.name};
   if (has(name + ".bias")) {
     GS_ASSIGN(inputs.emplace_back(), vector(name + ".bias", rows));
@@ -294,7 +294,7 @@ Result<std::string> Decoder::write() {
     return fail(cat(weights_.source(), " has no tensor \"", words, ".weight\" of [words, ",
                     net_.width, "]"),
                 other_form);
-  const NodeWriter::Written rows = w_.tensor(words + ".weight");
+  GS_ASSIGN(const NodeWriter::Written rows, w_.tensor(words + ".weight"));
   Name x = w_.node("ai.gossamer::GatherBlocks", {rows.name, ids_},
                    {onnx::attribute("format", rows.format ? rows.format->name : "")}, words);
   if (kind_.embedding_scaled)

@@ -1,7 +1,5 @@
 #include "language/node_writer.h"
 
-#include "base/result.h"
-
 namespace gossamer::language {
 
 using onnx::Message;
@@ -42,9 +40,9 @@ std::string NodeWriter::real(double value) {
   return node("Constant", {}, {onnx::attribute("value_float", static_cast<float>(value))});
 }
 
-NodeWriter::Written NodeWriter::tensor(std::string_view name) {
+Result<NodeWriter::Written> NodeWriter::tensor(std::string_view name) {
   if (const auto found = tensors_.find(name); found != tensors_.end()) return found->second;
-  const Stored stored = weights_.stored(name);
+  GS_ASSIGN(const Stored stored, weights_.stored(name));
   std::vector<int64_t> dims = *weights_.shape(name);
   Written written{std::string(name), stored.type, stored.format};
   if (stored.format) {

@@ -38,7 +38,7 @@ class NodeWriter {
     const ops::BlockFormat* format = nullptr;  // of bytes [rows, blocks, bytes of a block]
   };
   // A tensor that there is, as its file has it.
-  Written tensor(std::string_view name);
+  Result<Written> tensor(std::string_view name);
   // The model's bytes.
   std::string model() const;
 

@@ -1,7 +1,5 @@
 #include "language/weights.h"
 
-#include "base/result.h"
-
 namespace gossamer::language {
 
 std::string Weights::name(Part part, int64_t layer) const {

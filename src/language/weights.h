@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "ops/block_formats.h"
 
 namespace gossamer::language {
@@ -53,8 +54,8 @@ class Weights {
   virtual ~Weights() = default;
   // Null: there is no such tensor.
   virtual const std::vector<int64_t>* shape(std::string_view name) const = 0;
-  // Of a tensor that there is, which the model uses.
-  virtual Stored stored(std::string_view name) = 0;
+  // Of a tensor that there is, when the model uses it first. Errors: its type is not known.
+  virtual Result<Stored> stored(std::string_view name) = 0;
   virtual const PartNames& names() const = 0;
   virtual std::string_view source() const = 0;  // "the GGUF file", for errors
 

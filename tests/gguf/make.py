@@ -165,7 +165,7 @@ def main(folder: Path) -> None:
         write(path, name.split("-")[0], seed=seed, **options)
         ids = random.integers(3, 300, 24)
         np.save(folder / f"{name}.ids.npy", ids[None])
-        model = Model(str(path))
+        model = Model.read(str(path))
         np.save(folder / f"{name}.logits.npy", model.logits(ids)[None].astype(np.float32))
         (folder / f"{name}.json").write_text(json.dumps(said(model, options.get("tokenizer", "gpt2"))), "utf-8")
 

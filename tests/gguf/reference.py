@@ -1,4 +1,4 @@
-"""Forward passes of the architectures of GGUF files in NumPy, in f64: what tests of the reader expect.
+"""Forward passes of the architectures of GGUF files in NumPy, in f64: what tests of the readers of language models expect.
 
 Checked once against transformers 4.57.6 in f32: see transformers_check.py.
 """
@@ -11,10 +11,9 @@ from gguf.quants import dequantize
 
 
 class Model:
-    def __init__(self, path: str) -> None:
-        reader = GGUFReader(path)
-        self.values = {key: field.contents() for key, field in reader.fields.items()}
-        self.tensors = {tensor.name: dequantize(tensor.data, tensor.tensor_type).astype(np.float64) for tensor in reader.tensors}
+    def __init__(self, values: dict[str, object], tensors: dict[str, np.ndarray]) -> None:
+        """By the names of GGUF files."""
+        self.values, self.tensors = values, tensors
         self.architecture = self.values["general.architecture"]
         get = self.get
         self.width, self.layers, self.heads = get("embedding_length"), get("block_count"), get("attention.head_count")
@@ -25,6 +24,12 @@ class Model:
         window = get("attention.sliding_window", 0) if self.architecture in ("gemma3", "phi3") else 0
         self.window = window if window < get("context_length") else 0
         self.scale = 1 / np.sqrt(self.head)
+
+    @classmethod
+    def read(cls, path: str) -> Model:
+        reader = GGUFReader(path)
+        values = {key: field.contents() for key, field in reader.fields.items()}
+        return cls(values, {tensor.name: dequantize(tensor.data, tensor.tensor_type).astype(np.float64) for tensor in reader.tensors})
 
     def get(self, name, fallback=None):
         return self.values.get(f"{self.architecture}.{name}", fallback)

@@ -64,7 +64,7 @@ def weights_of(model: Model) -> dict[str, torch.Tensor]:
 
 
 for name in models():
-    model = Model(f"{sys.argv[1]}/{name}.gguf")
+    model = Model.read(f"{sys.argv[1]}/{name}.gguf")
     config = config_of(model)
     config._attn_implementation = "eager"
     network = AutoModelForCausalLM.from_config(config).float().eval()

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "api/files.h"
+#include "api/open_model.h"
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
 #include "gossamer/compile_options.h"
@@ -63,7 +63,7 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
   Package found;
   GS_TRY(apply(options.fixed, found.known));
   found.known.dims.insert(dims.dims.begin(), dims.dims.end());
-  if (fs::is_directory(options.model)) {
+  if (is_compiled(options.model)) {
     if (!options.fixed.shapes.empty() || !options.fixed.constants.empty() ||
         !options.fixed.sequences.empty())
       return fail_at(options.model, "is compiled: of its inputs, --dim alone can say something");
@@ -81,8 +81,7 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
     if (!is_package(found.folder))
       return std::unexpected(runtime::open_package(found.folder.string()).error());
   } else {
-    GS_ASSIGN(const Bytes model, read_model_bytes(options.model));
-    const auto external = external_files(fs::path(options.model).parent_path());
+    GS_ASSIGN(const OpenedModel model, gossamer::open_model(options.model));
     compiler::Options compile = options.compile;
     compile.target = options.target;
     compile.native_side = runs_here_on(options.target, options.browser.device);
@@ -91,8 +90,8 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
     GS_ASSIGN(const schedule::Records records,
               records_for(options.records, compile, compile.native_side ? Here::yes : Here::no));
     compile.records = &records;
-    compile.external = external.get();
-    auto files = compiler::compile(model, compile);
+    compile.external = model.external.get();
+    auto files = compiler::compile(model.bytes, compile);
     if (!files) {
       Diagnostic error = files.error();
       if (error.where.empty()) error.where = options.model;
@@ -278,7 +277,7 @@ Result<> bench(const BenchOptions& options) {
   const bool here = runs_here_on(target, options.browser.device);
   onnx::Known dims;
   std::optional<Package> fixed;
-  if (here && !options.profile && !options.inputs.empty() && !fs::is_directory(options.model))
+  if (here && !options.profile && !options.inputs.empty() && !is_compiled(options.model))
     dims = open_dimensions(package.module, feeds);
   if (!dims.dims.empty()) {
     if (auto made = find_package(options, temporary, dims)) fixed = *std::move(made);
@@ -297,7 +296,7 @@ Result<> bench(const BenchOptions& options) {
 }
 
 int run_bench(const BenchOptions& options) {
-  if (options.target.empty() && !fs::is_directory(options.model))
+  if (options.target.empty() && !is_compiled(options.model))
     return report_usage("--target is required for an ONNX file");
   if (const std::string wrong = wrong_device(options.target, options.browser.device);
       !options.target.empty() && !wrong.empty())

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <set>
 
-#include "api/files.h"
+#include "api/open_model.h"
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
 #include "gossamer/compile_options.h"
@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CompileOptions {
-  std::string model, output, emit, labels, weights, side = "wasm";
+  std::string model, output, emit, labels, weights, dtype, side = "wasm";
   RecordOptions records;
   std::vector<std::string> targets;
   compiler::Options compile;
@@ -232,15 +232,16 @@ Result<> compile_all(CompileOptions& options) {
   if (page.name.empty()) page.name = fs::path(options.model).parent_path().filename().string();
   if (fs::path(options.model).stem() != "model" && options.compile.name.empty())
     page.name = fs::path(options.model).stem().string();
+  if (is_model_folder(options.model) && options.compile.name.empty())
+    page.name = fs::canonical(options.model).filename().string();
   if (!options.labels.empty()) {
     GS_ASSIGN(page.labels, read_text(options.labels));
   }
-  GS_ASSIGN(const Bytes model, read_model_bytes(options.model));
-  const auto external = external_files(fs::path(options.model).parent_path());
+  GS_ASSIGN(const OpenedModel model, gossamer::open_model(options.model, options.dtype));
   std::vector<Row> rows;
   options.compile.share_weights = options.targets.size() > 1;
   for (const std::string& target : options.targets) {
-    GS_ASSIGN(Row row, compile_for(target, model, *external, options));
+    GS_ASSIGN(Row row, compile_for(target, model.bytes, *model.external, options));
     rows.push_back(std::move(row));
   }
   package::Files files = join(rows);
@@ -306,7 +307,10 @@ int run_compile(CompileOptions& options) {
 void add_compile(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<CompileOptions>();
   const Command command = app.add_command("compile", "Compile a model to a package");
-  command.add_option("model", options->model, "An ONNX file").required();
+  command
+      .add_option("model", options->model,
+                  "An ONNX file, a GGUF file, or a folder with safetensors files")
+      .required();
   command
       .add_option("--target,-t", options->targets,
                   "Where it runs; several web targets, separated by commas, share a page")
@@ -349,6 +353,11 @@ void add_compile(CommandLine& app, Chosen& chosen) {
   add_device_class_option(command, options->records.device_class);
   command.add_flag("--records-exact", options->records.exact,
                    "No kernel takes a point of one that is near it");
+  command
+      .add_option("--dtype", options->dtype,
+                  "Folders with safetensors files: matrices in 4 bits with a scale for each 32 "
+                  "numbers (q4, the default), in 8 bits (q8), in 16 bits (fp16), or as they are")
+      .one_of({"q4", "q8", "fp16", "fp32"});
   command.add_flag("--json", options->json, "Machine-readable output");
   command.chosen([options, compiling, &chosen] {
     options->relaxed_given = compiling.at("relaxed-simd").given();

@@ -8,7 +8,7 @@
 #include <map>
 #include <span>
 
-#include "api/files.h"
+#include "api/open_model.h"
 #include "gossamer/commands.h"
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/progress.h"
@@ -37,11 +37,11 @@ struct Known {
 };
 
 Result<> add_kernels(const CostModelOptions& options, const std::string& file, Known& known) {
-  GS_ASSIGN(const Bytes model, read_model_bytes(file));
-  const auto external = external_files(fs::path(file).parent_path());
+  GS_ASSIGN(const OpenedModel opened, gossamer::open_model(file));
+  const Bytes& model = opened.bytes;
   compiler::Options compile;
   compile.target = options.target;
-  compile.external = external.get();
+  compile.external = opened.external.get();
   compile.groups = true;
   GS_TRY(apply(options.fixed, compile.known));
   compiler::Report report;

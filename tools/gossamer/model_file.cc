@@ -5,8 +5,8 @@
 namespace gossamer::command {
 
 Result<ModelFile> read_model_file(const std::filesystem::path& path, onnx::Known known) {
-  GS_ASSIGN(Bytes bytes, read_model_bytes(path));
-  return read_model(std::move(bytes), path, external_files(path.parent_path()), std::move(known));
+  GS_ASSIGN(OpenedModel model, gossamer::open_model(path));
+  return read_model(std::move(model.bytes), path, std::move(model.external), std::move(known));
 }
 
 Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,

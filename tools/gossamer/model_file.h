@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "api/files.h"
+#include "api/open_model.h"
 #include "base/result.h"
 #include "graph/graph.h"
 #include "onnx/known.h"

@@ -11,7 +11,7 @@
 #include <map>
 #include <optional>
 
-#include "api/files.h"
+#include "api/open_model.h"
 #include "gossamer/commands.h"
 #include "gossamer/compare.h"
 #include "gossamer/feeds.h"
@@ -92,7 +92,8 @@ Result<std::unique_ptr<Runner>> load_package(const RunOptions& options, Items& i
 }
 
 Result<ModelFile> open_model(const RunOptions& options, Items& items) {
-  GS_ASSIGN(Bytes bytes, read_model_bytes(options.model));
+  GS_ASSIGN(OpenedModel opened, gossamer::open_model(options.model));
+  Bytes& bytes = opened.bytes;
   const auto signature = signature_of(bytes);
   if (!signature) {
     Diagnostic error = signature.error();
@@ -112,8 +113,7 @@ Result<ModelFile> open_model(const RunOptions& options, Items& items) {
     if (signature->has_default(input.name) && std::ranges::any_of(options.inputs, names))
       given.kept.insert(input.name);
   }
-  const fs::path path = options.model;
-  return read_model(std::move(bytes), path, external_files(path.parent_path()), std::move(given));
+  return read_model(std::move(bytes), options.model, std::move(opened.external), std::move(given));
 }
 
 Result<RunnerOptions> runner_for(const RunOptions& options, schedule::Records& records) {
@@ -195,7 +195,7 @@ Result<std::vector<ops::TensorData>> read_feeds(const RunOptions& options,
     if (!found)
       return fail_at(cat("--input ", given), "names no input of the model",
                      cat("it has ", names,
-                         fs::is_directory(options.model)
+                         is_compiled(options.model)
                              ? "; an input with a default is compiled in, unless `gossamer compile "
                                "--keep-input` names it"
                              : ""));
@@ -411,7 +411,7 @@ Result<> run_all(const RunOptions& options) {
   Items items;
   std::unique_ptr<Runner> model;
   Outcome outcome;
-  if (fs::is_directory(options.model)) {
+  if (is_compiled(options.model)) {
     GS_ASSIGN(model, load_package(options, items));
     GS_ASSIGN(const auto feeds,
               read_feeds(options, model->inputs(), model->groups(), items, defaults_of(*model)));

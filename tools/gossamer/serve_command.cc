@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "api/files.h"
+#include "api/open_model.h"
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
 #include "gossamer/fixed_inputs.h"
@@ -44,14 +44,13 @@ Named named(const std::string& given) {
 Result<std::unique_ptr<runtime::Model>> load(const Named& named, const ServeOptions& options) {
   runtime::LoadOptions load;
   load.threads = options.threads;
-  if (fs::is_directory(named.path))
-    return runtime::Model::load(named.path.string(), std::move(load));
-  GS_ASSIGN(const Bytes model, read_model_bytes(named.path));
-  const auto external = external_files(named.path.parent_path());
+  if (is_compiled(named.path)) return runtime::Model::load(named.path.string(), std::move(load));
+  GS_ASSIGN(const OpenedModel opened, gossamer::open_model(named.path));
+  const Bytes& model = opened.bytes;
   compiler::Options compile;
   compile.target = "cpu";
   compile.name = named.name;
-  compile.external = external.get();
+  compile.external = opened.external.get();
   GS_TRY(apply(options.fixed, compile.known));
   GS_ASSIGN(const schedule::Records records, records_for({}, compile, Here::yes));
   compile.records = &records;

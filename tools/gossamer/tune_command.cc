@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "api/files.h"
+#include "api/open_model.h"
 #include "gossamer/commands.h"
 #include "gossamer/compile_options.h"
 #include "gossamer/feeds.h"
@@ -139,15 +139,15 @@ std::string table_of(const tune::Outcome& outcome) {
 }
 
 Result<tune::Outcome> tune_model(const TuneOptions& options) {
-  GS_ASSIGN(const Bytes model, read_model_bytes(options.model));
-  const auto external = external_files(fs::path(options.model).parent_path());
+  GS_ASSIGN(const OpenedModel opened, gossamer::open_model(options.model));
+  const Bytes& model = opened.bytes;
   tune::Options tune;
   tune.compile = options.compile;
   tune.compile.target = options.measure.target;
   tune.compile.native_side = runs_here_on(options.measure.target, options.measure.browser.device);
   if (tune.compile.native_side && tune.compile.limits.empty())
     tune.compile.limits = limits_here(options.measure.target);
-  tune.compile.external = external.get();
+  tune.compile.external = opened.external.get();
   GS_TRY(apply(options.fixed, tune.compile.known));
   std::vector<rpc::NamedTensor> feeds;
   if (options.fleet != "plan") {

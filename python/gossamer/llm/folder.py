@@ -75,7 +75,7 @@ def _token(value: Any) -> str | None:
 def read_config(folder: Path) -> Config:
     """Raises Error for files that are missing or wrong."""
     if not folder.exists():
-        raise Error("is not a folder, nor a file", str(folder), "pass the folder with tokenizer.json and ONNX files, a compiled package, or a GGUF file")
+        raise Error("is not a folder, nor a file", str(folder), "pass the folder with tokenizer.json and ONNX or safetensors files, a compiled package, or a GGUF file")
     files = Texts(folder)
     _json, tokenizer = files.json, files.text("tokenizer.json")
     if tokenizer is None:
@@ -104,12 +104,18 @@ def is_compiled(folder: Path) -> bool:
     return any((folder / name).exists() for name in ("index.json", "manifest.json"))
 
 
-def onnx_path(folder: Path, file: str | None, dtype: str | None, named: str | None) -> Path:
-    """Raises Error where the folder has no such file. A GGUF file is its own network."""
+SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
+SAFETENSORS_TYPES = ("q4", "q8", "fp16", "fp32")
+"""How compile() stores weights of safetensors files."""
+
+
+def network_path(folder: Path, file: str | None, dtype: str | None, named: str | None) -> tuple[Path, str | None]:
+    """What compile() is given: a path, and a dtype. Raises Error where the folder has no such file. A GGUF file is its own network, and so is a
+    folder with safetensors files and no ONNX files."""
     if folder.is_file():
         if file or dtype:
             raise Error("a GGUF file has one network, whose weights are as they are", "file, dtype", "leave them out")
-        return folder
+        return folder, None
     if dtype is not None and dtype not in SUFFIXES:
         raise Error(f'"{dtype}" is not a kind of weights', "dtype", f"one of {', '.join(SUFFIXES)}")
     kinds: Sequence[str] = [dtype] if dtype else list(SUFFIXES)
@@ -117,6 +123,10 @@ def onnx_path(folder: Path, file: str | None, dtype: str | None, named: str | No
     paths = [file] if file else ([named] if named and not dtype else []) + usual
     for path in paths:
         if (folder / path).exists():
-            return folder / path
+            return folder / path, None
+    if not file and any((folder / name).exists() for name in SAFETENSORS):
+        if dtype not in (None, *SAFETENSORS_TYPES):
+            raise Error(f'there is no ONNX file with weights in "{dtype}"', "dtype", f"weights of safetensors files can be {', '.join(SAFETENSORS_TYPES)}")
+        return folder, dtype
     found = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.onnx"))]
-    raise Error(f"has none of {', '.join(paths)}", str(folder), f"it has {', '.join(found)}: name one in `file`" if found else "export the model to ONNX first")
+    raise Error(f"has none of {', '.join(paths)}", str(folder), f"it has {', '.join(found)}: name one in `file`" if found else "give a folder with ONNX or safetensors files")

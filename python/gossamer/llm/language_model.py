@@ -14,7 +14,7 @@ from ..error import Error
 from ..generate import Generation, GenerationCache
 from ..model import Model
 from ..model import load as load_package
-from .folder import Config, Texts, is_compiled, onnx_path, read_config
+from .folder import Config, Texts, is_compiled, network_path, read_config
 from .structure import ConstrainedGeneration, Structures
 from .template import ChatTemplate
 from .texts import AnswerText, Tokenizer, ToolCall
@@ -263,8 +263,8 @@ def load(
     """Loads a language model from a folder of Hugging Face form or a GGUF file, which it compiles, or a compiled package with the tokenizer's files.
 
     A GGUF file has all in it. A folder has tokenizer.json, tokenizer_config.json, config.json or genai_config.json, and ONNX files as Optimum, Transformers.js or
-    onnxruntime-genai export them. target: as compile() has it. dtype: which weights, "q4f16", "q4", "q8", "int8", "uint8", "fp16" or
-    "fp32"; None: the smallest. file: the ONNX file's path in the folder. context_length: the most tokens of a prompt and its answer, for
+    onnxruntime-genai export them, or else safetensors files. target: as compile() has it. dtype: which weights, "q4f16", "q4", "q8", "int8", "uint8", "fp16" or
+    "fp32"; None: the smallest. Of safetensors files "q4", "q8", "fp16" or "fp32", as compile() has it. file: the ONNX file's path in the folder. context_length: the most tokens of a prompt and its answer, for
     which memory is reserved; None: what the model was made for. chat_template: in place of the folder's. threads, options: of compile().
     Raises Error for files that are missing or wrong, and as compile() and gossamer.load() do.
     """
@@ -283,6 +283,6 @@ def load(
     if is_compiled(place):
         model = load_package(place, threads, state=True, state_rows=rows)
     else:
-        path = onnx_path(place, file, dtype, config.onnx_file)
-        model = compile(path, target, state=True, generate=True, state_rows=rows, threads=threads, **options).model
+        path, stored = network_path(place, file, dtype, config.onnx_file)
+        model = compile(path, target, dtype=stored, state=True, generate=True, state_rows=rows, threads=threads, **options).model
     return LanguageModel(place, model, config, tokenizer, template, length)

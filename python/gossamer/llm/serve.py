@@ -16,13 +16,13 @@ from .language_model import LanguageModel, load
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="gossamer serve", description="Answer requests of OpenAI's API with a language model.")
-    made.add_argument("model", help="a folder of Hugging Face form with ONNX files, or a compiled package with the tokenizer's files")
+    made.add_argument("model", help="a folder of Hugging Face form with ONNX or safetensors files, or a compiled package with the tokenizer's files")
     made.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     made.add_argument("--port", "-p", type=int, default=8000, help="0 takes a free port (default: 8000)")
     made.add_argument("--token", default=os.environ.get("GOSSAMER_TOKEN"), help="what requests need as Authorization: Bearer TOKEN (default: GOSSAMER_TOKEN)")
     made.add_argument("--name", help="the model's name in requests (default: the folder's)")
     made.add_argument("--target", default="cpu", help="cpu, or this machine's GPU: webgpu, opencl, opengl (default: cpu)")
-    made.add_argument("--dtype", help="which weights, where the folder has several: q4f16, q4, q8, int8, uint8, fp16, fp32")
+    made.add_argument("--dtype", help="which weights, where the folder has several: q4f16, q4, q8, int8, uint8, fp16, fp32; of safetensors files how they are stored: q4, q8, fp16, fp32")
     made.add_argument("--file", help="the ONNX file's path in the folder")
     made.add_argument("--context-length", type=int, help="the most tokens of a prompt and its answer")
     made.add_argument("--threads", type=int, default=0, help="of a run; 0 takes one a core")

@@ -16,11 +16,11 @@ HELP = "/new begins anew, /again answers once more, /exit ends; Ctrl+C ends an a
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="gossamer chat", description="Talk to a language model.")
-    made.add_argument("model", help="a folder of Hugging Face form with ONNX files, a compiled package with the tokenizer's files, or a GGUF file")
+    made.add_argument("model", help="a folder of Hugging Face form with ONNX or safetensors files, a compiled package with the tokenizer's files, or a GGUF file")
     made.add_argument("--target", default="cpu", help="cpu, or this machine's GPU: webgpu, opencl, opengl (default: cpu)")
     made.add_argument("--prompt", "-p", help="the one message; without it, messages are read from the terminal, or one from standard input")
     made.add_argument("--system", help="the system message")
-    made.add_argument("--dtype", help="which weights, where the folder has several: q4f16, q4, q8, int8, uint8, fp16, fp32")
+    made.add_argument("--dtype", help="which weights, where the folder has several: q4f16, q4, q8, int8, uint8, fp16, fp32; of safetensors files how they are stored: q4, q8, fp16, fp32")
     made.add_argument("--file", help="the ONNX file's path in the folder")
     made.add_argument("--context-length", type=int, help="the most tokens of a conversation")
     made.add_argument("--threads", type=int, default=0, help="of a run; 0 takes one a core")
