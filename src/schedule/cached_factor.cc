@@ -14,21 +14,14 @@ using ir::Stmt;
 
 namespace {
 
-// The only axis that a factor moves along; -1: there is none or are several.
-int axis_of(const ops::Stage& stage, const Expr& factor) {
-  int found = -1;
+// The loops that tell elements of a factor apart and run inside an invocation, outermost first.
+std::vector<LoopId> columns_of(const ops::Stage& stage, const Nest& nest, const Expr& factor) {
+  std::vector<LoopId> columns;
   for (size_t i = 0; i < stage.axes.size(); ++i) {
     if (!ir::uses(factor, stage.axes[i].get())) continue;
-    if (found >= 0) return -1;
-    found = static_cast<int>(i);
+    for (const LoopId id : nest.leaves(nest.axes[i]))
+      if (!is_bound(nest.loop(id).kind)) columns.push_back(id);
   }
-  return found;
-}
-
-// The loops of an axis that run inside an invocation.
-std::vector<LoopId> columns_of(const Nest& nest, int axis) {
-  std::vector<LoopId> columns = nest.leaves(nest.axes[static_cast<size_t>(axis)]);
-  std::erase_if(columns, [&](LoopId id) { return is_bound(nest.loop(id).kind); });
   return columns;
 }
 
@@ -44,30 +37,37 @@ CachedFactor::CachedFactor(const ops::Stage& stage, const Nest& nest, Coordinate
   const int operand = nest.cached->operand;
   const Factors factors = factors_of(stage);
   const Expr factor = factor_of(stage, operand);
-  const int axis = axis_of(stage, factor);
-  columns_ = columns_of(nest, axis);
+  columns_ = columns_of(stage, nest, factor);
   for (LoopId id : columns_) {
     const Loop& loop = nest.loop(id);
     column_ = column_ * loop.extent + loop.var;
     count_ *= *ir::as_int(loop.extent);
   }
-  length_ = *ir::as_int(stage.reduce_extents[0]);
-  memory_ = ir::buffer("decoded", factor->type.dtype, {ir::index(length_), ir::index(count_)},
+  length_ = stage.reduce_extents[0];
+  const int64_t column_bytes = count_ * ir::byte_size(factor->type.dtype);
+  steps_ = ir::as_int(length_).value_or(nest.cached->most_bytes / column_bytes);
+  memory_ = ir::buffer("factor", factor->type.dtype, {ir::index(steps_), ir::index(count_)},
                        ir::Scope::priv);
-  const auto at = static_cast<size_t>(axis);
-  factor_ = ir::substitute(factor, {{stage.axes[at].get(), coordinates.of(nest.axes[at])},
-                                    {stage.reduce_axes[0].get(), Expr(step_)}});
+  ir::VarMap places{{stage.reduce_axes[0].get(), Expr(step_)}};
+  for (size_t i = 0; i < stage.axes.size(); ++i)
+    if (ir::uses(factor, stage.axes[i].get()))
+      places[stage.axes[i].get()] = coordinates.of(nest.axes[i]);
+  factor_ = ir::substitute(factor, places);
   const Expr read = ir::load(memory_, {stage.reduce_axes[0], column_});
   stage_.values[0] = operand == 0 ? read * factors.b : factors.a * read;
 }
 
-int64_t CachedFactor::bytes() const {
-  return length_ * count_ * ir::byte_size(factor_->type.dtype);
+int64_t CachedFactor::bytes() const { return steps_ * count_ * ir::byte_size(factor_->type.dtype); }
+
+Expr CachedFactor::fits() const {
+  return ir::as_int(length_) ? Expr() : length_ <= ir::index(steps_);
 }
 
 Stmt CachedFactor::around(const Stmt& body) const {
   // Blocks, in which parts of the factor may stay the same, of straight pieces.
-  const int64_t piece = length_ % 4 == 0 ? 4 : 1, block = length_ % 32 == 0 ? 32 / piece : 1;
+  const bool known = ir::as_int(length_).has_value();
+  const int64_t piece = known && steps_ % 4 == 0 ? 4 : 1;
+  const int64_t block = known && steps_ % 32 == 0 ? 32 / piece : 1;
   const ir::Var outer = ir::var("step.block"), middle = ir::var("step.piece"),
                 inner = ir::var("step.part");
   const Expr step = (Expr(outer) * ir::index(block) + middle) * ir::index(piece) + inner;
@@ -78,7 +78,8 @@ Stmt CachedFactor::around(const Stmt& body) const {
   }
   fill = ir::loop(inner, ir::index(piece), ir::LoopKind::unrolled, fill);
   fill = ir::loop(middle, ir::index(block), ir::LoopKind::serial, fill);
-  fill = ir::loop(outer, ir::index(length_ / piece / block), ir::LoopKind::serial, fill);
+  fill = ir::loop(outer, ir::simplify(ir::floordiv(length_, piece * block)), ir::LoopKind::serial,
+                  fill);
   return ir::alloc(memory_, ir::block({fill, body}));
 }
 
@@ -94,10 +95,10 @@ Result<> Schedule::cache(LoopId loop, int operand) {
     return fail(cat(what, "work items of ", name_of(capabilities_.kind), " have no such memory"));
   const Expr factor = factor_of(stage_, operand);
   if (!factor.get()) return fail(what + "the stage is not a sum of products");
-  if (stage_.reduce_axes.size() != 1 || !ir::as_int(stage_.reduce_extents[0]))
-    return fail(what + "the reduction has no known length");
-  if (axis_of(stage_, factor) < 0) return fail(what + "it moves along other than one axis");
-  nest_.cached = Cached{loop, operand};
+  if (stage_.reduce_axes.size() != 1) return fail(what + "the reduction has several axes");
+  if (std::ranges::none_of(stage_.axes, [&](const auto& a) { return ir::uses(factor, a.get()); }))
+    return fail(what + "it moves along no axis");
+  nest_.cached = Cached{loop, operand, capabilities_.max_private_bytes};
   steps_.push_back({Primitive::cache, {loop}, {operand}});
   return {};
 }
@@ -108,13 +109,18 @@ Result<> check_cached(const Schedule& schedule) {
   const std::string what = cat("operand ", nest.cached->operand, " is cached, ");
   const std::vector<LoopId> tile = nest.tile();
   const Expr factor = factor_of(schedule.stage(), nest.cached->operand);
-  for (LoopId id : columns_of(nest, axis_of(schedule.stage(), factor))) {
+  for (LoopId id : columns_of(schedule.stage(), nest, factor)) {
     if (std::ranges::find(tile, id) == tile.end())
       return fail(cat(what, "but its loop ", nest.loop(id).name, " is outside of the tile"));
   }
   Coordinates coordinates(nest);
-  const int64_t bytes = CachedFactor(schedule.stage(), nest, coordinates).bytes();
-  const int64_t most = schedule.capabilities().max_private_bytes;
+  const int64_t most = nest.cached->most_bytes;
+  const CachedFactor cached(schedule.stage(), nest, coordinates);
+  if (cached.fits() &&
+      (!nest.clamped(ir::LoopKind::vectorized) || !nest.clamped(ir::LoopKind::unrolled)))
+    return fail(what + "but only a run knows the length of the reduction",
+                "split rows and lanes with the tail clamp");
+  const int64_t bytes = cached.bytes();
   if (bytes > most) return fail(cat(what, "which takes ", bytes, " bytes of at most ", most));
   return {};
 }

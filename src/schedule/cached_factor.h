@@ -15,6 +15,8 @@ class CachedFactor {
   // The stage with the factor read from that memory.
   const ops::Stage& stage() const { return stage_; }
   int64_t bytes() const;
+  // Whether the memory holds all steps of the reduction; null: it always does.
+  ir::Expr fits() const;
   // The body with the memory, filled before it.
   ir::Stmt around(const ir::Stmt& body) const;
 
@@ -25,8 +27,9 @@ class CachedFactor {
   std::vector<LoopId> columns_;  // loops that tell its columns apart, outermost first
   ir::Var step_;
   ir::Expr column_;
-  int64_t count_ = 1, length_ = 0;
-  ir::Buffer memory_;  // [steps of the reduction, columns]
+  ir::Expr length_;  // steps of the reduction
+  int64_t count_ = 1, steps_ = 0;
+  ir::Buffer memory_;  // [steps_, count_]
 };
 
 }  // namespace gossamer::schedule

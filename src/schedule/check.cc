@@ -35,7 +35,7 @@ Result<> check_launch(const Nest& nest) {
 bool may_end_early(const ops::Stage& stage, const Split& split, LoopId lane) {
   const bool map = stage.kind == ops::StageKind::compute;
   return (split.tail == Tail::guard ? map : split.tail == Tail::clamp && !map) &&
-         split.parts.size() == 2 && split.parts.back() == lane &&
+         (split.parts.size() == 2 || !map) && split.parts.back() == lane &&
          stage.output->layout.memory != ir::Memory::texture;
 }
 

@@ -51,6 +51,9 @@ Tile split_points(const Stage& stage, const Tiling& t, List& list) {
       shared = names_of({shared, axis});
     } else if (i == t.row_axis) {
       add(list, "tile(", rows_of(t), ", ", t.rows, ") -> ", axis, ".tile, row");
+      if (t.row_tiles > 1)
+        add(list, "split(", axis, ".tile, ", t.row_tiles, ", guard) -> ", axis, ".tiles, ", axis,
+            ".tile");
     }
   }
   tile.loops = names_of({shared, t.row_axis >= 0 ? "row" : "", tile.loops});

@@ -14,6 +14,7 @@
 #include "schedule/packing.h"
 #include "schedule/placed_buffers.h"
 #include "schedule/texture_layout.h"
+#include "schedule/tiling.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -244,13 +245,21 @@ class Chooser {
            vector_layout(stage.output->shape, axis, caps_) == port_layout(*stage.output, caps_);
   }
 
+  // Products of CPUs with columns that only a run tells: tiles of several vectors, whose last one
+  // starts early, write rows as they are.
+  bool has_open_columns(const Stage& stage, int axis) const {
+    return caps_.is_vector_unit() && static_cast<size_t>(axis) + 1 == stage.axes.size() &&
+           !ir::as_int(stage.extents.back()) && pattern_of(stage) == Pattern::contraction;
+  }
+
   void place_stage(Stage& stage, Program& result) {
     const bool port =
         ports_.outputs.contains(stage.output.get()) || states_.contains(stage.output.get());
     const bool pointwise = stage.kind == StageKind::compute || stage.kind == StageKind::reduce;
     const int axis = pointwise ? choose_axis(stage) : -1;
     Layout layout = port_layout(*stage.output, caps_);
-    if (axis >= 0) layout = vector_layout(stage.output->shape, axis, caps_);
+    if (axis >= 0 && !has_open_columns(stage, axis))
+      layout = vector_layout(stage.output->shape, axis, caps_);
     if (axis >= 0 && caps_.texture_memory && !port) add_layers(stage, axis, layout);
     if (stage.kind == StageKind::reduce && axis >= 0 && !online_.contains(stage.output.get()))
       packing_.pack_operands(stage, axis, block_, result);

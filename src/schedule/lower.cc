@@ -266,27 +266,33 @@ Nest with_rows(Nest nest, size_t split, int64_t rows) {
   return nest;
 }
 
+// Steps of forms that few runs take are not unrolled, because that takes time to compile.
+Nest with_whole_steps(Nest nest) {
+  for (Loop& loop : nest.loops) {
+    if (loop.reduction && loop.kind == ir::LoopKind::unrolled) loop.kind = ir::LoopKind::serial;
+  }
+  return nest;
+}
+
 // The rows are shared out evenly: nine are two tiles of five, not of six. Most runs have whole
-// tiles. The steps of the smaller ones are not unrolled, because that takes time to compile.
+// tiles.
 std::vector<Rows> even_rows(const Nest& nest, size_t split) {
   const Expr extent = nest.loop(nest.splits[split].whole).extent;
   const Expr tiles = nest.loop(nest.splits[split].parts[0]).extent;
   std::vector<Rows> forms;
   for (int64_t rows = nest.splits[split].factors[0]; rows > 0; --rows) {
     const Expr enough = rows > 1 ? extent > tiles * ir::index(rows - 1) : Expr();
-    Nest& form = forms.emplace_back(enough, with_rows(nest, split, rows)).nest;
-    if (forms.size() == 1) continue;
-    for (Loop& loop : form.loops) {
-      if (loop.reduction && loop.kind == ir::LoopKind::unrolled) loop.kind = ir::LoopKind::serial;
-    }
+    Nest form = with_rows(nest, split, rows);
+    forms.push_back({enough, forms.empty() ? std::move(form) : with_whole_steps(std::move(form))});
   }
   return forms;
 }
 
-// If the run has fewer lanes than a vector, shorter vectors are used: half as long, and so on.
+// If the run has fewer lanes than a tile of vectors, single vectors are used, then shorter ones.
 std::vector<Rows> shorter_vectors(const Nest& nest, size_t split) {
   constexpr int64_t least = 4;  // still shorter ones gain little
-  const LoopId lane = nest.splits[split].parts[1];
+  const std::vector<LoopId>& parts = nest.splits[split].parts;
+  const LoopId lane = parts.back();
   const Expr extent = nest.loop(nest.splits[split].whole).extent;
   // The lanes as a loop of the one tile that there is: vectors of fewer, or all of them. Values
   // that several vectors would share are not cached.
@@ -294,6 +300,8 @@ std::vector<Rows> shorter_vectors(const Nest& nest, size_t split) {
     Nest made = nest;
     made.cached.reset();
     made.splits[split].tail = Tail::exact;
+    for (size_t vectors = 1; vectors + 1 < parts.size(); ++vectors)
+      made.loop(parts[vectors]).extent = ir::index(1);
     made.loop(lane).extent = extent;
     LoopId outer = lane, inner = lane;
     if (lanes > 1) {
@@ -330,36 +338,68 @@ std::vector<Rows> shorter_vectors(const Nest& nest, size_t split) {
           walk.order, [&](LoopId id) { return !is_bound(made.loop(id).kind); });
       walk.order.insert(grid, outer);
     }
-    return made;
+    return parts.size() > 2 ? with_whole_steps(std::move(made)) : made;
   };
-  const int64_t all = nest.splits[split].factors[0];
-  std::vector<Rows> forms{{extent >= ir::index(all), with_rows(nest, split, all)}};
-  for (int64_t lanes = (all + 1) / 2; lanes >= least; lanes = (lanes + 1) / 2)
+  int64_t all = 1;
+  for (const int64_t factor : nest.splits[split].factors) all *= factor;
+  Nest whole = nest;
+  whole.splits[split].tail = Tail::shift;
+  std::vector<Rows> forms{{extent >= ir::index(all), std::move(whole)}};
+  const bool tile = parts.size() > 2;
+  const int64_t step = tile ? 4 : 2;
+  for (int64_t lanes = tile ? nest.splits[split].factors.back() : (all + 1) / 2; lanes >= least;
+       lanes = (lanes + step - 1) / step)
     forms.push_back({extent >= ir::index(lanes), fewer(lanes)});
   forms.push_back({{}, fewer(1)});
   return forms;
 }
 
-std::vector<Rows> forms_of_rows(const Nest& nest) {
-  const auto of = [&](ir::LoopKind kind) {
-    return std::ranges::find_if(nest.splits, [&](const Split& split) {
-      return split.tail == Tail::clamp && split.parts.size() == 2 &&
-             nest.loop(split.parts[1]).kind == kind;
-    });
+// Where both are open, whole tiles of columns have forms for enough rows, for one, and for others;
+// shorter vectors repeat rows. A factor is cached where many rows share it, if it
+// `fits` (null: it does).
+std::vector<Rows> rows_of_vectors(std::vector<Rows> vectors, size_t split, const Expr& fits) {
+  constexpr int64_t many_tiles = 4;
+  const Rows whole = std::move(vectors.front());
+  const Split& rows = whole.nest.splits[split];
+  const int64_t most = rows.factors[0];
+  const Expr extent = whole.nest.loop(rows.whole).extent;
+  std::vector<Rows> forms;
+  const auto add = [&](const Expr& enough, Nest nest) {
+    forms.push_back({enough ? Expr(whole.enough && enough) : whole.enough, std::move(nest)});
   };
-  auto found = of(ir::LoopKind::vectorized);
-  const bool lanes = found != nest.splits.end();
-  if (!lanes) found = of(ir::LoopKind::unrolled);
+  Nest plain = whole.nest;
+  plain.cached.reset();
+  if (whole.nest.cached) {
+    const Expr many = extent >= ir::index(many_tiles * most);
+    add(fits ? Expr(many && fits) : many, with_rows(whole.nest, split, most));
+  }
+  add(extent >= ir::index(most), with_rows(plain, split, most));
+  add(extent <= ir::index(1), with_rows(plain, split, 1));
+  add({}, with_whole_steps(std::move(plain)));
+  forms.insert(forms.end(), std::next(vectors.begin()), vectors.end());
+  return forms;
+}
+
+std::vector<Rows> forms_of_rows(const ops::Stage& stage, const Nest& nest) {
   const std::vector<LoopId> outside = nest.outside();
   const auto around = [&](LoopId leaf) {
     return is_bound(nest.loop(leaf).kind) ||
            (nest.cached && std::ranges::find(outside, leaf) != outside.end());
   };
-  if (found == nest.splits.end() || !nest.accumulators ||
-      !std::ranges::all_of(nest.leaves(found->parts[0]), around))
-    return {};
-  const auto split = static_cast<size_t>(found - nest.splits.begin());
-  return lanes ? shorter_vectors(nest, split) : even_rows(nest, split);
+  if (!nest.accumulates) return {};
+  const std::optional<size_t> lanes = nest.clamped(ir::LoopKind::vectorized);
+  std::optional<size_t> rows = nest.clamped(ir::LoopKind::unrolled);
+  const auto is_inside = [&](size_t split) {
+    return std::ranges::all_of(nest.leaves(nest.splits[split].parts[0]), around);
+  };
+  if (lanes && !is_inside(*lanes)) return {};
+  if (rows && !is_inside(*rows)) rows.reset();
+  if (!lanes) return rows ? even_rows(nest, *rows) : std::vector<Rows>{};
+  std::vector<Rows> vectors = shorter_vectors(nest, *lanes);
+  if (!rows) return vectors;
+  Coordinates coordinates(nest);
+  const Expr fits = nest.cached ? CachedFactor(stage, nest, coordinates).fits() : Expr();
+  return rows_of_vectors(std::move(vectors), *rows, fits);
 }
 
 }  // namespace
@@ -377,7 +417,7 @@ Result<ir::Kernel> lower(const Schedule& schedule) {
   const Destination memory{stage.output, coordinates.of(nest.axes), {}, {}};
   const bool cuts =
       schedule.capabilities().group_size == 1 && stage.output->layout.memory != ir::Memory::texture;
-  if (const auto forms = cuts ? forms_of_rows(nest) : std::vector<Rows>{}; !forms.empty()) {
+  if (const auto forms = cuts ? forms_of_rows(stage, nest) : std::vector<Rows>{}; !forms.empty()) {
     Stmt rows;
     for (const Rows& one : std::views::reverse(forms)) {
       Coordinates places(one.nest);

@@ -64,4 +64,14 @@ std::vector<LoopId> Nest::joined() const {
   return result;
 }
 
+std::optional<size_t> Nest::clamped(ir::LoopKind kind) const {
+  for (size_t at = 0; at < splits.size(); ++at) {
+    const Split& split = splits[at];
+    if (split.tail == Tail::clamp && loop(split.parts.back()).kind == kind &&
+        (split.parts.size() == 2 || kind == ir::LoopKind::vectorized))
+      return at;
+  }
+  return std::nullopt;
+}
+
 }  // namespace gossamer::schedule

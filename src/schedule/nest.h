@@ -78,7 +78,8 @@ struct StageIn {
 // invocation.
 struct Cached {
   LoopId loop;
-  int operand;  // 0 or 1: which factor of the product
+  int operand;         // 0 or 1: which factor of the product
+  int64_t most_bytes;  // of the memory
 };
 
 struct Nest {
@@ -108,6 +109,9 @@ struct Nest {
   std::vector<LoopId> tile() const;
   // The loops whose partial results the invocations of a workgroup hold, one each.
   std::vector<LoopId> joined() const;
+  // The split with the tail clamp of whose loops the innermost is of this kind: for each extent
+  // that a run may tell, the kernel has a form (lower.cc).
+  std::optional<size_t> clamped(ir::LoopKind kind) const;
   // Whether the invocations of a workgroup wait for each other: all of them come to each barrier.
   bool waits() const { return !staged.empty() || !joined().empty(); }
 };

@@ -125,6 +125,12 @@ bool pads_vectors(const Stage& stage, const Tiling& tiling) {
   return extent && (is_blocked(stage.output->layout) || *extent % tiling.lanes == 0);
 }
 
+// Whether the kernel has forms for runs of fewer columns than a tile (lower.cc).
+bool ends_in_forms(const Stage& stage, int vector_axis, const Capabilities& caps) {
+  return caps.is_vector_unit() && !ir::as_int(stage.extents[static_cast<size_t>(vector_axis)]) &&
+         !is_blocked(stage.output->layout);
+}
+
 // Rows reuse the operand that moves along the vectors: an axis along which some operand stands
 // still.
 void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
@@ -150,9 +156,11 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
           : (extent_or(stage.extents[static_cast<size_t>(tiling.vector_axis)], 64) + tiling.lanes -
              1) /
                 tiling.lanes;
-  // Memory is rounded up to whole vectors only, so an extent that is not known takes one at a time.
-  const bool known = tiling.vector_axis >= 0 && pads_vectors(stage, tiling);
-  const int max_vectors = known && tiling.pattern == Pattern::contraction ? caps.tile_vectors : 1;
+  // Padded memory is rounded up to whole vectors only, so an extent that is not known takes one at
+  // a time there.
+  const bool whole = tiling.vector_axis >= 0 && (pads_vectors(stage, tiling) ||
+                                                 ends_in_forms(stage, tiling.vector_axis, caps));
+  const int max_vectors = whole && tiling.pattern == Pattern::contraction ? caps.tile_vectors : 1;
   int64_t others = 1;
   for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i)
     others *= i == tiling.row_axis || i == tiling.vector_axis ? 1 : extent_at(stage, i);
@@ -216,6 +224,29 @@ void choose_order(const Stage& stage, const Capabilities& caps, Tiling& tiling) 
       std::ranges::all_of(loads_of(stage.values), [&](const ir::Load* load) {
         return !moves(*load, stage.axes[column]) || is_blocked(load->buffer->layout);
       });
+}
+
+// Where only a run tells the columns, their factor is copied for one tile of columns after the
+// other, in the order of the steps: its rows lie far apart.
+void choose_panels(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
+  constexpr int row_tiles = 32;
+  if (tiling.pattern != Pattern::contraction || tiling.rows == 1 || tiling.joined_axis >= 0 ||
+      tiling.vector_axis < 0 || !ends_in_forms(stage, tiling.vector_axis, caps) ||
+      ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]) ||
+      stage.reduce_axes.size() != 1)
+    return;
+  const Factors factors = factors_of(stage);
+  const int64_t bytes = extent_or(stage.reduce_extents[0], 1) * tiling.vectors * tiling.lanes *
+                        ir::byte_size(ir::DType::f32);
+  if (!factors.a.get() || bytes > caps.max_private_bytes) return;
+  const auto moves_along = [&](const Expr& factor, int axis) {
+    return ir::uses(factor, stage.axes[static_cast<size_t>(axis)].get());
+  };
+  const bool second = moves_along(factors.b, tiling.vector_axis);
+  const Expr& columns = second ? factors.b : factors.a;
+  if (moves_along(columns, tiling.row_axis) || ir::byte_size(columns->type.dtype) != 4) return;
+  tiling.cache = second ? 1 : 0;
+  tiling.row_tiles = row_tiles;
 }
 
 // The axis that an operand is contiguous along is walked in blocks of a vector.
@@ -545,6 +576,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   if (!caps.texture_memory && (tiling.pattern != Pattern::reduce || stage.reduce_axes.size() > 1))
     choose_rows(stage, caps, tiling);
   choose_order(stage, caps, tiling);
+  choose_panels(stage, caps, tiling);
   choose_reduction(stage, caps, tiling);
   choose_window(stage, caps, tiling);
   if (tiling.rows == 1) tiling.vectors = vectors_without_rows(stage, tiling.vector_axis, caps);

@@ -51,6 +51,7 @@ struct Tiling {
   bool share =
       false;  // a work item computes all points of a run (access.h) from one reading (maps)
   bool rows_inside = false;  // tiles of rows are walked for one tile of columns after the other
+  int row_tiles = 1;         // of one work item, where they share a cached factor; 1: all of them
   int cache = -1;  // the factor that a work item computes once for all of its tiles of rows, along
                    // row_axis; -1: none
   bool operator==(const Tiling&) const = default;

@@ -34,6 +34,11 @@ export const products = () => branches('products', 17,
   (g) => g.node('Gemm', [floats(g, 'k', 96, 64), floats(g, 'l', 80, 96), floats(g, 'm', 80)], [64, 80], {transA: 1, transB: 1, alpha: {float: 0.5}}),
 );
 
+export const productsOpen = () => branches('products_open', 17,
+  (g) => g.node('MatMul', [floats(g, 'a', 'm', 53), floats(g, 'b', 53, 'n')], [1, 1]),
+  (g) => g.node('MatMul', [floats(g, 'c', 'h', 'p', 'k'), floats(g, 'd', 'h', 'k', 'q')], [1, 1, 1]),
+);
+
 export const linears = () => branches('linears', 17,
   (g) => {
     const x = g.node('Gemm', [floats(g, 'row', 1, 256), g.weight([512, 256], 256), g.weight([512], 1)], [1, 512], {transB: 1});

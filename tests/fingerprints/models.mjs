@@ -45,6 +45,7 @@ const made = [
   ['layernorm', () => layerNormRows(1024, 768, 1), [...PROCESSORS, ...ADAPTERS]],
   ['attention', () => attentionHeads(8, 512, 64, 1), [...PROCESSORS, ...ADAPTERS, 'opengl,es31']],
   ['products', graphs.products, [...PROCESSORS, ...ADAPTERS, 'opengl,es31']],
+  ['products_open', graphs.productsOpen, PROCESSORS],
   ['linears', graphs.linears, PROCESSORS],
   ['convolutions', graphs.convolutions, [...PROCESSORS, ...ADAPTERS]],
   ['convolutions_open', graphs.convolutionsOpen, ADAPTERS],

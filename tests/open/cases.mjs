@@ -92,6 +92,17 @@ const MODELS = {
       [[1, 1, 1], [1, 1, 1]], [[2, 3, 4], [2, 4, 0]], [[1, 40, 33], [1, 33, 70]]],
     make: (graph, [x, y]) => graph.node('MatMul', [x, y], [1, 1, 1]),
   },
+  // Tiles of several vectors and rows, single ones, and fewer; a copied factor, of a known and of an unknown length.
+  matmul_tiles: {
+    inputs: [['m', 'k'], ['k', 'n']],
+    runs: [[1, 64], [1, 200], [3, 65], [5, 17], [6, 64], [13, 130], [25, 65], [65, 15], [200, 200], [130, 3], [200, 40], [200, 1]].map(([m, n]) => [[m, 13], [13, n]]),
+    make: (graph, [x, y]) => graph.node('MatMul', [x, y], [1, 1]),
+  },
+  matmul_heads: {
+    inputs: [['b', 'm', 24], ['b', 'n', 24]],
+    runs: [[1, 64], [7, 100], [30, 64], [193, 129], [40, 9], [0, 70]].map(([m, n]) => [[2, m, 24], [2, n, 24]]),
+    make: (graph, [x, y]) => graph.node('MatMul', [x, graph.node('Transpose', [y], [1, 1, 1], {perm: [0, 2, 1]})], [1, 1, 1]),
+  },
   rows: {inputs: [['m', 36]], runs: [0, 1, 2, 5, 6, 7, 12, 13, 14, 27].map((rows) => [[rows, 36]]), make: (graph, [x]) => graph.node('MatMul', [x, graph.weight([36, 80], 36)], [1, 1])},
   gemm: {
     inputs: [['m', 'k'], ['k', 'n'], ['u', 'v']],
