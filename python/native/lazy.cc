@@ -3,7 +3,7 @@
 // programs leave as ONNX models.
 #include "lazy.h"
 
-#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -210,81 +210,35 @@ nb::tuple plan(const nb::sequence& wanted) {
   return nb::make_tuple(made.program, made.general, feeds, ids);
 }
 
-void rename(graph::Graph& made, const std::vector<graph::ValueId>& ids, const nb::sequence& names) {
-  for (size_t at = 0; at < ids.size() && at < nb::len(names); ++at)
-    made.values[ids[at]].name = nb::cast<std::string>(names[at]);
+nb::bytes written(const graph::Graph& made, bool parts) {
+  const std::string model = value_of(onnx::write_model(made, {}, parts));
+  return nb::bytes(model.data(), model.size());
 }
 
-using Axes = std::vector<std::tuple<size_t, size_t, std::string>>;
+// A program as an ONNX model, for compilers.
+nb::bytes model(int program) { return written(lazy().recorder.program(program), false); }
 
-// Gives the dimensions at these axes of inputs their names.
-void name_dims(graph::Graph& made, const Axes& axes) {
-  for (const auto& [input, axis, name] : axes) {
-    const std::string where = cat("axis ", axis, " of input ", input);
-    if (input >= made.inputs.size() || axis >= made.values[made.inputs[input]].shape.size())
-      fail(where, "there is no such axis", "");
-    const ir::Expr before = made.values[made.inputs[input]].shape[axis];
-    const auto* var = ir::as<ir::VarNode>(before);
-    if (!var) fail(where, "what is computed fixes it, so it cannot be a dimension", "");
-    const ir::Var named = ir::var(name);
-    const std::string old = var->name;
-    for (graph::Value& value : made.values) {
-      for (ir::Expr& extent : value.shape) {
-        const auto* here = ir::as<ir::VarNode>(extent);
-        if (here && here->name == old) extent = named;
-      }
-    }
-    for (graph::Dim& dim : made.dims)
-      if (dim.var->name == old) dim.var = named;
-  }
-}
+using Ports = std::vector<std::tuple<std::string, std::string, std::vector<int64_t>, int>>;
+using Feeds = std::vector<std::tuple<std::string, bool, std::vector<nb::bytes>>>;
+using Dims = std::vector<
+    std::tuple<std::string, std::vector<std::pair<size_t, size_t>>, std::vector<int64_t>>>;
 
-// What is said of outputs' shapes: an extent, or a name of one that a run decides.
-void shape_outputs(graph::Graph& made, const nb::sequence& shapes) {
-  for (size_t at = 0; at < made.outputs.size() && at < nb::len(shapes); ++at) {
-    graph::Value& value = made.values[made.outputs[at]];
-    value.shape.clear();
-    value.shape_known = true;
-    for (nb::handle extent : shapes[at]) {
-      const bool known = nb::isinstance<nb::int_>(extent);
-      value.shape.push_back(known ? ir::index(nb::cast<int64_t>(extent))
-                                  : ir::Expr(ir::var(nb::cast<std::string>(extent))));
-    }
+// A function as an ONNX model (tensor::Traced).
+nb::bytes traced(const std::string& name, const std::vector<int>& programs, const Ports& ports,
+                 const Feeds& feeds, const std::vector<std::string>& outputs, const Dims& dims) {
+  tensor::Traced given;
+  given.name = name;
+  given.programs = programs;
+  given.outputs = outputs;
+  for (const auto& [port, dtype, shape, feed] : ports)
+    given.ports.push_back({port, {dtype_of(dtype), shape}, feed});
+  for (const auto& [feed, learnt, elements] : feeds) {
+    tensor::Traced::Feed& one = given.feeds.emplace_back(feed, learnt);
+    for (const nb::bytes& bytes : elements)
+      one.elements.emplace_back(static_cast<const std::byte*>(bytes.data()), bytes.size());
   }
-}
-
-// A program as an ONNX model. Inputs with bytes in `weights` are weights of these. With `learnt`,
-// one an input, the model says which of them are parameters.
-nb::bytes model(int program, const std::string& name, const nb::sequence& inputs,
-                const nb::sequence& outputs, const nb::sequence& weights, const Axes& axes,
-                const nb::sequence& shapes, const std::optional<std::vector<bool>>& learnt) {
-  graph::Graph made = lazy().recorder.program(program);
-  if (!name.empty()) made.name = name;
-  name_dims(made, axes);
-  shape_outputs(made, shapes);
-  rename(made, made.inputs, inputs);
-  rename(made, made.outputs, outputs);
-  std::vector<graph::ValueId> left;
-  std::vector<int> moved(made.inputs.size(), -1);
-  for (size_t at = 0; at < made.inputs.size(); ++at) {
-    if (at >= nb::len(weights) || weights[at].is_none()) {
-      moved[at] = static_cast<int>(left.size());
-      left.push_back(made.inputs[at]);
-      continue;
-    }
-    graph::Value& value = made.values[made.inputs[at]];
-    const nb::bytes given = nb::cast<nb::bytes>(weights[at]);
-    const auto* bytes = static_cast<const std::byte*>(given.data());
-    ops::TensorData data{value.dtype, {}, {bytes, bytes + given.size()}};
-    for (const ir::Expr& extent : value.shape) data.shape.push_back(ir::as_int(extent).value());
-    value.constant = graph::source_of(data);
-    const bool parameter = learnt && at < learnt->size() && (*learnt)[at];
-    value.part = parameter ? graph::Part::parameter : graph::Part::fixed;
-  }
-  made.inputs = std::move(left);
-  for (graph::Dim& dim : made.dims) dim.input = moved[static_cast<size_t>(dim.input)];
-  const std::string written = value_of(onnx::write_model(made, {}, learnt.has_value()));
-  return nb::bytes(written.data(), written.size());
+  for (const auto& [dim, places, extents] : dims) given.dims.push_back({dim, places, extents});
+  return written(value_of(lazy().recorder.traced(given)), true);
 }
 
 // An ONNX model whose nodes are recorded with each call.
@@ -374,9 +328,8 @@ void define_lazy(nb::module_& m) {
   m.def("keep", &keep, "id"_a, "elements"_a);
   m.def("forget", &forget, "value"_a);
   m.def("plan", &plan, "wanted"_a);
-  m.def("model", &model, "program"_a, "name"_a = "", "inputs"_a = nb::tuple(),
-        "outputs"_a = nb::tuple(), "weights"_a = nb::tuple(), "axes"_a = Axes(),
-        "shapes"_a = nb::tuple(), "learnt"_a = nb::none());
+  m.def("model", &model, "program"_a);
+  m.def("traced", &traced, "name"_a, "programs"_a, "ports"_a, "feeds"_a, "outputs"_a, "dims"_a);
   nb::class_<Imported>(m, "Imported", "An ONNX model whose nodes are recorded with each call.")
       .def_static("read", &Imported::read, "onnx"_a)
       .def_prop_ro("inputs", &Imported::inputs)

@@ -296,24 +296,21 @@ std::vector<int32_t> Recorder::weights(int program) const {
   return tokens;
 }
 
-// The node at a place of the words, whose outputs get the next numbers; the place behind it.
-size_t Recorder::add_node(graph::Graph& made, std::vector<graph::ValueId>& values,
-                          const Words& words, size_t at) const {
-  const Operation& operation = operations_[static_cast<size_t>(words[at])];
-  const auto inputs = static_cast<size_t>(words[at + 1]);
-  const auto outputs = static_cast<size_t>(words[at + 2]);
+// A node of an operation, or the nodes of a composite; gives its outputs.
+std::vector<graph::ValueId> Recorder::write_node(graph::Graph& made, size_t number,
+                                                 std::vector<graph::ValueId> inputs,
+                                                 size_t outputs) const {
+  const Operation& operation = operations_[number];
+  std::vector<graph::ValueId> values;
+  if (operation.body) {
+    add_body(made, *operation.body, inputs, values);
+    return values;
+  }
   graph::Node node;
   node.def = operation.node.def;
   node.attributes = operation.node.attributes;
   node.name = cat("n", made.nodes.size());
-  at += 3;
-  for (size_t i = 0; i < inputs; ++i, ++at) {
-    node.inputs.push_back(words[at] < 0 ? graph::no_value : values[static_cast<size_t>(words[at])]);
-  }
-  if (operation.body) {
-    add_body(made, *operation.body, node.inputs, values);
-    return at;
-  }
+  node.inputs = std::move(inputs);
   if (!operation.node.regions.empty()) {
     const size_t own = operation.node.own_inputs;
     node.regions = with_captures(operation.node.regions, std::span(node.inputs).subspan(own));
@@ -324,6 +321,21 @@ size_t Recorder::add_node(graph::Graph& made, std::vector<graph::ValueId>& value
     values.push_back(node.outputs.back());
   }
   made.nodes.push_back(std::move(node));
+  return values;
+}
+
+// The node at a place of the words, whose outputs get the next numbers; the place behind it.
+size_t Recorder::add_node(graph::Graph& made, std::vector<graph::ValueId>& values,
+                          const Words& words, size_t at) const {
+  const auto operation = static_cast<size_t>(words[at]);
+  const auto inputs = static_cast<size_t>(words[at + 1]);
+  const auto outputs = static_cast<size_t>(words[at + 2]);
+  std::vector<graph::ValueId> given;
+  at += 3;
+  for (size_t i = 0; i < inputs; ++i, ++at)
+    given.push_back(words[at] < 0 ? graph::no_value : values[static_cast<size_t>(words[at])]);
+  const auto made_here = write_node(made, operation, std::move(given), outputs);
+  values.insert(values.end(), made_here.begin(), made_here.end());
   return at;
 }
 

@@ -28,6 +28,35 @@ struct Spec {
   std::vector<int64_t> shape;  // -1: an extent that a run decides
 };
 
+// A function of tensors whose program was planned once, or several times with other extents.
+struct Traced {
+  // A tensor that the function takes.
+  struct Port {
+    std::string name;
+    Spec spec;
+    int feed = -1;  // its place among the programs' feeds; -1: it is not used
+  };
+  // What a feed is that is no port: a weight.
+  struct Feed {
+    std::string name;
+    bool learnt = false;
+    // Its elements in each trace, or once where all have the same.
+    std::vector<std::span<const std::byte>> elements = {};
+  };
+  // Extents of ports that are one dimension of the model.
+  struct Dim {
+    std::string name;
+    std::vector<std::pair<size_t, size_t>> places;  // a port and an axis of it; one or more
+    std::vector<int64_t> extents;                   // in each trace
+  };
+  std::string name;
+  std::vector<int> programs;  // one a trace, not general ones
+  std::vector<Port> ports;
+  std::vector<Feed> feeds;  // one a feed of the programs
+  std::vector<std::string> outputs;
+  std::vector<Dim> dims = {};
+};
+
 class Recorder {
  public:
   // The catalog outlives this.
@@ -94,6 +123,10 @@ class Recorder {
   // Inputs are called i0, i1, ..., outputs o0, o1, ...; a weight lies in a file that is called as
   // it.
   graph::Graph program(int number) const;
+  // A function as a model with its ports as inputs. What differs between the traces is computed
+  // from its dimensions: shapes, numbers, and elements of feeds such as positions or a mask of
+  // ones. Errors: what differs in another way, with the operator or the shape of the feed.
+  Result<graph::Graph> traced(const Traced& given) const;
   size_t program_count() const { return programs_.size(); }
 
   // The caller has its elements. With `history`, gradients still go through how it was made. A
@@ -139,6 +172,7 @@ class Recorder {
   };
   class Planner;
   class General;
+  class Tracing;
   // Programs of one structure: the latest, and what stands for others.
   struct Skeleton {
     std::vector<int> programs = {};
@@ -160,6 +194,8 @@ class Recorder {
   graph::Graph general_graph(int program) const;
   size_t add_node(graph::Graph& made, std::vector<graph::ValueId>& values, const Words& words,
                   size_t at) const;
+  std::vector<graph::ValueId> write_node(graph::Graph& made, size_t operation,
+                                         std::vector<graph::ValueId> inputs, size_t outputs) const;
   graph::ValueId add_weight(graph::Graph& made, int64_t weight) const;
   const Words& words_of(int program) const;
   void add_output(graph::Graph& made, graph::ValueId id, graph::Value output) const;

@@ -12,7 +12,8 @@ import threading
 import time
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -250,6 +251,18 @@ def flush_older(but: Value | None = None) -> None:
     if _due and _due_since < _generation:
         _carried[:] = [ref for ref in _carried if (tensor := ref()) is not None and tensor._value is not but]
         _flush()
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Within it nothing becomes due: what is recorded is only looked at."""
+    before, due = list(_carried), dict(_due)
+    try:
+        yield
+    finally:
+        _carried[:] = before
+        _due.clear()
+        _due.update(due)
 
 
 def differentiated(value: Value) -> None:

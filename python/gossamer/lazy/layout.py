@@ -140,7 +140,11 @@ class Layout(Reductions):
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """So many parts along an axis, the last ones perhaps smaller."""
-        return self.split(-(-self.shape[self._axis(dim, "chunk")] // chunks), dim)
+        axis = self._axis(dim, "chunk")
+        size = max(-(-self.shape[axis] // chunks), 1)
+        if -(-self.shape[axis] // size) != chunks or chunks < 2:
+            return self.split(size, axis)
+        return tuple(apply("Split", [self], {"axis": axis, "num_outputs": chunks}, chunks))
 
     def _slice(self, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int] | None = None) -> Tensor:
         return self._apply("Slice", [self, *map(integers, (starts, ends, axes, steps or [1] * len(starts)))])

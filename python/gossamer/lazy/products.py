@@ -135,6 +135,8 @@ class Products(Layout):
         wanted = spread(size, rank)
         if self.ndim == rank + 1:
             return self.unsqueeze(0)._adaptive_pool(op, rank, size).squeeze(0)
+        if all(each == 1 for each in wanted) and 0 not in plane:
+            return self._apply(f"Global{op}", [self])
         if not any(extent % each for extent, each in zip(plane, wanted, strict=True)):
             window = [extent // each for extent, each in zip(plane, wanted, strict=True)]
             return self._pool(op, rank, window, None, 0, 1, False)

@@ -415,8 +415,10 @@ class ParameterList(Module):
 
 
 def tensors_of(made: Any) -> list[Tensor]:
-    """What a module gives, as a list. Raises Error for other things than tensors."""
-    listed = [made] if isinstance(made, Core) else list(made.values()) if isinstance(made, Mapping) else list(made)
-    if not all(isinstance(each, Core) for each in listed):
+    """What a module gives, as a list, also of lists in lists. Raises Error for other things than tensors."""
+    if isinstance(made, Core):
+        return [made]  # type: ignore[list-item]
+    listed = made.values() if isinstance(made, Mapping) else made
+    if not isinstance(listed, Iterable) or isinstance(listed, str):
         raise Error("it gives other things than tensors", "export")
-    return listed  # type: ignore[return-value]
+    return [tensor for each in listed for tensor in tensors_of(each)]

@@ -11,11 +11,13 @@
 //   gs_freeze(id, token)     a weight of programs from here on; 0: fed again
 //   gs_plan(wanted, frozen)  row: ids. -> program, general one or -1, number of feeds, ids of feeds
 //   gs_weights(number)       -> number of tokens; row: them
-//   gs_program(number, ports, size, weights)   ports as JSON: {"name", "inputs": [names],
-//                            "outputs": [names], "learnt": [one an input]}; an Entry an input:
-//                            where it has bytes, the input is a weight of these. With "learnt" the
-//                            model says which weights are parameters (onnx/write_model.h).
-//                            -> Answer*: one file, an ONNX model
+//   gs_program(number, parts)   -> Answer*: one file, an ONNX model; parts: with what is learnt
+//                            (onnx/write_model.h)
+//   gs_traced(json, size, elements, count)   a function as it was traced (tensor::Traced): {"name",
+//                            "programs": [numbers], "ports": [{"name", "dtype", "shape", "feed"}],
+//                            "feeds": [{"name", "learnt", "traces"}], "outputs": [names], "dims":
+//                            [{"name", "places": [[port, axis]], "extents": [one a trace]}]}; an
+//                            Entry a trace of each feed. -> Answer*: one file, an ONNX model
 //   gs_import(bytes, size)   an ONNX model -> number
 //   gs_signature(number)     of it -> Answer*: "signature" (JSON), then a file a leaf: its elements
 //   gs_apply(number, inputs, leaves)   row: ids of both. -> id, spec of each output
@@ -140,40 +142,42 @@ Result<ops::Attributes> attributes(std::string_view json) {
   return made;
 }
 
-// Names the ports of a program, and makes inputs that have elements weights.
-Result<> settle_ports(const rapidjson::Document& ports, std::span<const Entry> weights,
-                      graph::Graph& made) {
-  if (ports.HasMember("name") && ports["name"].IsString()) made.name = ports["name"].GetString();
-  const auto rename = [&](const char* kind, const std::vector<graph::ValueId>& ids) -> Result<> {
-    if (!ports.HasMember(kind)) return {};
-    const auto& names = ports[kind];
-    if (!names.IsArray() || names.Size() != ids.size())
-      return gossamer::fail_at("ports", gossamer::cat("the program has ", ids.size(), " ", kind));
-    for (size_t i = 0; i < ids.size(); ++i) {
-      const auto& name = names[static_cast<rapidjson::SizeType>(i)];
-      if (name.IsString()) made.values[ids[i]].name = name.GetString();
-    }
-    return {};
-  };
-  GS_TRY(rename("inputs", made.inputs));
-  GS_TRY(rename("outputs", made.outputs));
-  std::vector<graph::ValueId> inputs;
-  for (size_t i = 0; i < made.inputs.size(); ++i) {
-    graph::Value& value = made.values[made.inputs[i]];
-    if (i >= weights.size() || weights[i].size == 0) {
-      inputs.push_back(made.inputs[i]);
-      continue;
-    }
-    ops::TensorData data{value.dtype, {}, {weights[i].bytes, weights[i].bytes + weights[i].size}};
-    for (const auto& extent : value.shape)
-      data.shape.push_back(gossamer::ir::as_int(extent).value());
-    value.constant = graph::source_of(data);
-    const bool learnt = ports.HasMember("learnt") && i < ports["learnt"].Size() &&
-                        ports["learnt"][static_cast<rapidjson::SizeType>(i)].IsTrue();
-    value.part = learnt ? graph::Part::parameter : graph::Part::fixed;
+// Lists and members of JSON that the other side of these calls writes.
+std::vector<int64_t> whole_numbers(const rapidjson::Value& list) {
+  std::vector<int64_t> made;
+  for (const auto& each : list.GetArray()) made.push_back(each.GetInt64());
+  return made;
+}
+std::string text(const rapidjson::Value& value) {
+  return {value.GetString(), value.GetStringLength()};
+}
+
+gossamer::tensor::Traced traced_of(const rapidjson::Value& json, std::span<const Entry> elements) {
+  gossamer::tensor::Traced made;
+  made.name = text(json["name"]);
+  for (const int64_t program : whole_numbers(json["programs"]))
+    made.programs.push_back(static_cast<int>(program));
+  for (const auto& port : json["ports"].GetArray())
+    made.ports.push_back(
+        {text(port["name"]),
+         {*ops::dtype_of_onnx(port["dtype"].GetInt64()), whole_numbers(port["shape"])},
+         port["feed"].GetInt()});
+  size_t next = 0;
+  for (const auto& feed : json["feeds"].GetArray()) {
+    auto& one = made.feeds.emplace_back(text(feed["name"]), feed["learnt"].GetBool());
+    for (int64_t trace = 0; trace < feed["traces"].GetInt64() && next < elements.size();
+         ++trace, ++next)
+      one.elements.emplace_back(elements[next].bytes, elements[next].size);
   }
-  made.inputs = std::move(inputs);
-  return {};
+  for (const auto& output : json["outputs"].GetArray()) made.outputs.push_back(text(output));
+  for (const auto& dim : json["dims"].GetArray()) {
+    auto& one = made.dims.emplace_back();
+    one.name = text(dim["name"]);
+    one.extents = whole_numbers(dim["extents"]);
+    for (const auto& place : dim["places"].GetArray())
+      one.places.emplace_back(place[0].GetUint(), place[1].GetUint());
+  }
+  return made;
 }
 
 Result<int32_t> import_model(const std::byte* bytes, uint32_t size) {
@@ -249,18 +253,17 @@ gossamer::package::File file_of(std::string name, std::span<const std::byte> byt
   return {std::move(name), {bytes.begin(), bytes.end()}};
 }
 
-Result<gossamer::package::Files> write_program(int32_t number, std::string_view json,
-                                               std::span<const Entry> weights) {
-  graph::Graph made = state().recorder.program(number);
-  rapidjson::Document ports;
-  ports.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
-  if (ports.HasParseError() || !ports.IsObject() ||
-      (ports.HasMember("learnt") && !ports["learnt"].IsArray()))
-    return gossamer::fail_at("ports", "they are not a JSON object");
-  GS_TRY(settle_ports(ports, weights, made));
-  GS_ASSIGN(const std::string model,
-            gossamer::onnx::write_model(made, {}, ports.HasMember("learnt")));
+Result<gossamer::package::Files> write_program(const graph::Graph& made, bool parts) {
+  GS_ASSIGN(const std::string model, gossamer::onnx::write_model(made, {}, parts));
   return gossamer::package::Files{file_of("model.onnx", std::as_bytes(std::span(model)))};
+}
+
+Result<gossamer::package::Files> write_traced(std::string_view json,
+                                              std::span<const Entry> elements) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  GS_ASSIGN(const graph::Graph made, state().recorder.traced(traced_of(document, elements)));
+  return write_program(made, true);
 }
 
 }  // namespace
@@ -347,10 +350,13 @@ GS_EXPORT(gs_plan) int32_t gs_plan(uint32_t wanted, int32_t frozen) {
   return 0;
 }
 
-GS_EXPORT(gs_program)
-Answer* gs_program(int32_t number, const char* ports, uint32_t size, const Entry* weights,
-                   uint32_t count) {
-  return gossamer::web::answer(write_program(number, {ports, size}, {weights, count}));
+GS_EXPORT(gs_program) Answer* gs_program(int32_t number, int32_t parts) {
+  return gossamer::web::answer(write_program(state().recorder.program(number), parts != 0));
+}
+
+GS_EXPORT(gs_traced)
+Answer* gs_traced(const char* json, uint32_t size, const Entry* elements, uint32_t count) {
+  return gossamer::web::answer(write_traced({json, size}, {elements, count}));
 }
 
 GS_EXPORT(gs_import) int32_t gs_import(const std::byte* bytes, uint32_t size) {

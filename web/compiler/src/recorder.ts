@@ -59,17 +59,18 @@ export interface ModelLeaf {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** The ports of a program that is written as a model, in order. */
-export interface ProgramPorts {
-  readonly name?: string;
-  /** Default: "i0", "i1", ... */
-  readonly inputs?: readonly string[];
-  /** Default: "o0", "o1", ... */
-  readonly outputs?: readonly string[];
-  /** An input with elements here (as they lie in memory) is a weight of the model instead. */
-  readonly weights?: readonly (Uint8Array | undefined)[];
-  /** Whether weights are parameters. The model says so, and other numbers in it are Constant nodes; else it is for compilers alone. */
-  readonly learnt?: readonly boolean[];
+/** A function of tensors whose program was planned once, or several times with other extents of its inputs. */
+export interface Traced {
+  readonly name: string;
+  /** One a trace, of the same structure. */
+  readonly programs: readonly number[];
+  /** What it takes. `feed`: its place among the programs' feeds; -1: it is not used. */
+  readonly ports: readonly {readonly name: string; readonly dtype: DType; readonly shape: readonly number[]; readonly feed: number}[];
+  /** One a feed. A weight has elements as they lie in memory, of each trace or of the first if all have the same; a port has none. */
+  readonly feeds: readonly {readonly name: string; readonly learnt: boolean; readonly elements: readonly Uint8Array[]}[];
+  readonly outputs: readonly string[];
+  /** Extents that are dimensions of the model: where they are read, and what they are in each trace. */
+  readonly dims: readonly {readonly name: string; readonly places: readonly (readonly [port: number, axis: number])[]; readonly extents: readonly number[]}[];
 }
 
 interface RecorderExports extends Exports {
@@ -83,7 +84,8 @@ interface RecorderExports extends Exports {
   gs_freeze(id: number, token: number): void;
   gs_plan(wanted: number, frozen: number): number;
   gs_weights(number: number): number;
-  gs_program(number: number, ports: number, size: number, weights: number, count: number): number;
+  gs_program(number: number, parts: number): number;
+  gs_traced(json: number, size: number, elements: number, count: number): number;
   gs_import(bytes: number, size: number): number;
   gs_signature(model: number): number;
   gs_apply(model: number, inputs: number, leaves: number): number;
@@ -387,20 +389,40 @@ export class Recorder {
     return Array.from(this.#words(count, true).subarray(0, count));
   }
 
-  /** A program as an ONNX model, which can be compiled or saved; a weight's data are external, in a file that is called as it. */
-  model(program: number, {weights = [], ...ports}: ProgramPorts = {}): Uint8Array<ArrayBuffer> {
+  #model(answer: number): Uint8Array<ArrayBuffer> {
+    const made = this.#instance.take(answer);
+    if ('error' in made) throw new CompileError(made.error);
+    return made.files[0]?.[1] as Uint8Array<ArrayBuffer>;
+  }
+
+  /**
+   * A program as an ONNX model, which can be compiled; a weight's data are external, in a file that is called as it. `parts`: it says
+   * what import() is to take for parameters, which are none.
+   */
+  model(program: number, parts = false): Uint8Array<ArrayBuffer> {
+    return this.#model(this.#wasm.gs_program(program, parts ? 1 : 0));
+  }
+
+  /**
+   * A function as an ONNX model. What differs between its traces is computed from its dimensions. Throws a CompileError where that
+   * cannot be, with the operator or the shape.
+   */
+  traced({ports, feeds, ...rest}: Traced): Uint8Array<ArrayBuffer> {
     const mine: number[] = [];
     const put = (bytes: Uint8Array): number => {
       mine.push(this.#instance.put(bytes));
       return mine.at(-1) as number;
     };
-    const table = weights.flatMap((bytes) => [0, 0, bytes ? put(bytes) : 0, bytes?.length ?? 0]);
+    const table = feeds.flatMap(({elements}) => elements.flatMap((bytes) => [0, 0, put(bytes), bytes.length]));
     const list = put(new Uint8Array(Uint32Array.from(table).buffer));
-    const json = new TextEncoder().encode(JSON.stringify(ports));
-    const answer = this.#instance.take(this.#wasm.gs_program(program, put(json), json.length, list, weights.length));
+    const json = new TextEncoder().encode(JSON.stringify({
+      ...rest,
+      ports: ports.map(({dtype, ...port}) => ({...port, dtype: CODES[dtype]})),
+      feeds: feeds.map(({elements, ...feed}) => ({...feed, traces: elements.length})),
+    }));
+    const made = this.#wasm.gs_traced(put(json), json.length, list, table.length / 4);
     for (const address of mine) this.#wasm.gs_free(address);
-    if ('error' in answer) throw new CompileError(answer.error);
-    return answer.files[0]?.[1] as Uint8Array<ArrayBuffer>;
+    return this.#model(made);
   }
 
   /** Reads an ONNX model, whose nodes apply() records. Throws a CompileError for what is no model of tensors of numbers. */

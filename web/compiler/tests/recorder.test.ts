@@ -152,9 +152,14 @@ test('records a model, whose weights are leaves, and writes it again', {skip}, a
   assert.deepEqual(y.shape, [1, 2]);
   const {program, feeds} = recorder.plan([y.id]);
   const bytes = new Map(leaves.map(({id}, at) => [id, model.leaves[at]?.bytes]));
-  const weights = feeds.map((id) => bytes.get(id));
-  const inputs = feeds.map((id) => (id === x.id ? 'pixels' : `weight${id}`));
-  const again = recorder.model(program, {name: 'again', inputs, outputs: ['scores'], weights});
+  const again = recorder.traced({
+    name: 'again',
+    programs: [program],
+    ports: [{name: 'pixels', dtype: 'f32', shape: [1, 3], feed: feeds.indexOf(x.id)}],
+    feeds: feeds.map((id) => ({name: `weight${id}`, learnt: true, elements: [bytes.get(id) ?? []].flat()})),
+    outputs: ['scores'],
+    dims: [],
+  });
   using compiler = await Compiler.open({wasm});
   using loaded = await load(await compiler.compile(again, {target: 'wasm'}));
   assert.deepEqual(loaded.describe(), {inputs: ['pixels: f32 [1, 3]'], outputs: ['scores: f32 [1, 2]']});

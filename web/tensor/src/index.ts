@@ -14,7 +14,7 @@ import type {Tensor} from './tensor.ts';
 
 export {type ProgramProfile, setNumThreads, setSpecializeAfter} from './engine.ts';
 export {init} from './start.ts';
-export {exportOnnx, type ExportOptions, type LoraOptions, OnnxModel, type OnnxModelOptions, type OnnxNode} from './onnx_model.ts';
+export {type DynamicAxes, exportOnnx, type ExportOptions, type LoraOptions, OnnxModel, type OnnxModelOptions, type OnnxNode} from './onnx_model.ts';
 export {SparseTensor} from './sparse.ts';
 export {CPUTensor, GPUTensor, type MakeOptions, Tensor, Variable, WASMTensor} from './tensor.ts';
 export {type TensorOptions, tidy} from './core.ts';

@@ -143,7 +143,10 @@ export class Layout extends Reductions {
 
   /** So many parts along an axis, the last ones perhaps smaller. */
   chunk(parts: number, axis = 0): this[] {
-    return this.split(Math.ceil((this.shape[axisOf(axis, this.ndim, 'chunk')] ?? 1) / parts), axis);
+    const at = axisOf(axis, this.ndim, 'chunk');
+    const size = Math.max(Math.ceil((this.shape[at] ?? 1) / parts), 1);
+    if (parts < 2 || Math.ceil((this.shape[at] ?? 1) / size) !== parts) return this.split(size, at);
+    return this.applyAll('Split', [this], {axis: at, num_outputs: parts}, parts);
   }
 
   /** Every step-th element from start up to end along axes (default: the first ones). */

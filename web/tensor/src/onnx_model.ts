@@ -2,7 +2,7 @@
 import {decode} from '../../runtime/src/encoding.ts';
 import {uploaded} from './core.ts';
 import type {DType} from './dtype.ts';
-import type {ExportOptions} from './export_onnx.ts';
+import type {DynamicAxes, ExportOptions} from './export_onnx.ts';
 import {BufferTensor, Module, Parameter} from './nn/module.ts';
 import {type OnnxNode, nodesOf} from './onnx_nodes.ts';
 import {getRecorder, recordError, type Recorded, type Value} from './recording.ts';
@@ -211,9 +211,10 @@ export class OnnxModel extends Module {
 /**
  * A module as an ONNX model of inputs with the types and shapes of `inputs`, as it is for inference; its parameters are the model's
  * weights, and so are, as `w` and their number, other tensors that it is computed from: positions, masks and first states that
- * forward() makes for the shapes of `inputs`.
+ * forward() makes for the shapes of `inputs`. With `dynamicAxes` it is traced three times; what differs is computed from the dimensions,
+ * also the elements of such tensors where zeros(), ones(), full(), arange(), linspace() or eye() made them.
  */
 export async function exportOnnx(module: Module, inputs: readonly Tensor[], options: ExportOptions = {}): Promise<Uint8Array> {
   return (await import('./export_onnx.ts')).exportOnnx(module, inputs, options);
 }
-export type {ExportOptions, OnnxNode};
+export type {DynamicAxes, ExportOptions, OnnxNode};

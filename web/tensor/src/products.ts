@@ -205,6 +205,7 @@ export class Products extends Layout {
   adaptivePool(size: PerAxis, kind: 'avg' | 'max' = 'avg'): this {
     const plane = this.shape.slice(2);
     const wanted = spread(size, plane.length, 1);
+    if (wanted.every((each) => each === 1) && !plane.includes(0)) return kind === 'avg' ? this.globalAveragePool() : this.globalMaxPool();
     const window = plane.map((extent, axis) => extent / (wanted[axis] ?? 1));
     if (window.every(Number.isInteger)) return kind === 'avg' ? this.avgPool(window) : this.maxPool(window);
     return wanted.reduce<this>((x, size, axis) => Products.#windows(x, axis + 2, size, kind), this);

@@ -41,7 +41,7 @@ export class Replay {
     const inputs = shapes.map((shape) => recorder.leaf(dtype, shape));
     const f = new Formula(dtype);
     const {program, feeds} = recorder.plan(compute(f, inputs).map(({id}) => id));
-    this.#model = recorder.import(recorder.model(program, {learnt: []}));
+    this.#model = recorder.import(recorder.model(program, true));
     this.#order = feeds.map((id) => inputs.findIndex((input) => input.id === id));
     this.#leaves = this.#model.leaves.map((leaf) => uploaded(leaf.dtype as DType, leaf.shape, decode(leaf.bytes, leaf.dtype), device));
     [...f.made, ...inputs].forEach(letGo);
