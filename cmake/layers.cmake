@@ -149,6 +149,13 @@ if(GS_WASM)
   set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
 endif()
 
+# Every weight of a model passes through this.
+set(options -O3)
+if(GS_WASM)
+  list(APPEND options -msimd128)
+endif()
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/safetensors/convert.cc PROPERTIES COMPILE_OPTIONS "${options}" SKIP_PRECOMPILE_HEADERS ON)
+
 # What each layer uses from outside (docs/dependencies.md).
 function(gs_uses target)
   if(TARGET ${target})

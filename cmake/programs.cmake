@@ -29,9 +29,9 @@ if(GS_WASM)
   gs_add_reactor(models SOURCES ${sources} ${model_sources} LIBRARIES gossamer_compiler)
   list(FILTER model_sources EXCLUDE REGEX "/no_blocks\\.cc$")
   gs_add_reactor(language SOURCES ${sources} ${model_sources} LIBRARIES gossamer_compiler)
-  # What translates GGUF files, apart: pages fetch it for these alone.
+  # What translates GGUF and safetensors files, apart: pages fetch it for these alone.
   gs_sources(web/compiler/gguf gguf_sources tests)
-  gs_add_reactor(gguf SOURCES ${gguf_sources} web/compiler/native/answer.cc LIBRARIES gossamer_gguf gs_rapidjson)
+  gs_add_reactor(gguf SOURCES ${gguf_sources} web/compiler/native/answer.cc LIBRARIES gossamer_gguf gossamer_safetensors gs_rapidjson)
   return()
 endif()
 

@@ -31,11 +31,12 @@ T load(const std::byte* from) {
 }
 void store(uint16_t value, std::byte* to) { std::memcpy(to, &value, sizeof(value)); }
 
-void decode(Form from, const std::byte* numbers, Block& block) {
+template <Form from>
+void decode(const std::byte* numbers, Block& block) {
   for (size_t i = 0; i < block_numbers; ++i) {
-    if (from == Form::f32)
+    if constexpr (from == Form::f32)
       block[i] = load<float>(numbers + 4 * i);
-    else if (from == Form::f16)
+    else if constexpr (from == Form::f16)
       block[i] = from_half(load<uint16_t>(numbers + 2 * i));
     else
       block[i] = std::bit_cast<float>(uint32_t{load<uint16_t>(numbers + 2 * i)} << 16);
@@ -97,6 +98,18 @@ Result<> pack_8(const Block& block, std::byte* to) {
   return {};
 }
 
+template <Form from, class Pack>
+Result<> pack(std::span<const std::byte> numbers, Pack each, std::span<std::byte> to) {
+  const size_t read = bytes_of(from, block_numbers);
+  const size_t written = to.size() / (numbers.size() / read);
+  Block block;
+  for (size_t at = 0, out = 0; at < numbers.size(); at += read, out += written) {
+    decode<from>(numbers.data() + at, block);
+    GS_TRY(each(block, to.data() + out));
+  }
+  return {};
+}
+
 // f32 as f16, in the same order.
 Result<> halve(std::span<const std::byte> numbers, std::span<std::byte> to) {
   for (size_t i = 0; 4 * i < numbers.size(); ++i) {
@@ -142,13 +155,12 @@ Result<> convert(Form from, std::span<const std::byte> numbers, Form into,
     return {};
   }
   if (into == Form::f16) return halve(numbers, to);
-  const size_t read = bytes_of(from, block_numbers), written = bytes_of(into, block_numbers);
-  Block block;
-  for (size_t at = 0, out = 0; at < numbers.size(); at += read, out += written) {
-    decode(from, numbers.data() + at, block);
-    GS_TRY(into == Form::q4_0 ? pack_4(block, to.data() + out) : pack_8(block, to.data() + out));
-  }
-  return {};
+  const bool four = into == Form::q4_0;
+  if (from == Form::f32)
+    return four ? pack<Form::f32>(numbers, pack_4, to) : pack<Form::f32>(numbers, pack_8, to);
+  if (from == Form::f16)
+    return four ? pack<Form::f16>(numbers, pack_4, to) : pack<Form::f16>(numbers, pack_8, to);
+  return four ? pack<Form::bf16>(numbers, pack_4, to) : pack<Form::bf16>(numbers, pack_8, to);
 }
 
 }  // namespace gossamer::safetensors

@@ -11,8 +11,8 @@ const root = path.resolve(import.meta.dirname, '../..');
 const said = (value) => JSON.stringify(value)?.slice(0, 300);
 
 /** Modules of sources, for Node.js. */
-async function bundled(build, contents) {
-  const outfile = path.join(build, `gguf_modules.${process.pid}.mjs`);
+export async function bundled(build, contents) {
+  const outfile = path.join(build, `page_modules.${process.pid}.mjs`);
   await bundle({stdin: {contents, resolveDir: path.join(root, 'web')}, format: 'esm', platform: 'node', minify: false, outfile});
   try {
     return await import(pathToFileURL(outfile).href);

@@ -2,7 +2,8 @@
 
     make.py FOLDER
 
-Each model: NAME/ (the folder), NAME.ids.npy and NAME.DTYPE.npy, the logits of weights that are stored in a form. NAME.blocks/DTYPE.TENSOR: the blocks
+Each model: NAME/ (the folder), NAME.ids.npy and NAME.DTYPE.npy, the logits of weights that are stored in a form, and NAME.json with a short
+answer. NAME.blocks/DTYPE.TENSOR: the blocks
 that the gguf package makes of matrices, for one model.
 """
 
@@ -109,7 +110,7 @@ class Network:
             self.tensors[f"{own}.bias"] = (self.random.normal(0, 0.1, shape[0]).astype(np.float32), kind)
             self.names[f"{own}.bias"] = f"{gguf}.bias"
 
-    def logits(self, dtype: str, ids: np.ndarray) -> np.ndarray:
+    def model(self, dtype: str) -> Model:
         made = {}
         for own, name in self.names.items():
             numbers, kind = self.tensors[own]
@@ -128,7 +129,17 @@ class Network:
         model.window = model.window or self.window
         if "query_pre_attn_scalar" in self.config:
             model.scale = 1 / np.sqrt(self.config["query_pre_attn_scalar"])
-        return model.logits(ids).astype(np.float32)
+        return model
+
+    def answer(self, prompt: str) -> list[int]:
+        """The likeliest one in q4."""
+        model, tokenizer, answer = self.model("q4"), tokenizer_of("qwen2"), []
+        ids = tokenizer.encode(prompt, add_special_tokens=False).ids
+        while len(answer) < 10:
+            answer.append(int(model.logits(np.array(ids + answer))[-1].argmax()))
+            if answer[-1] == tokenizer.token_to_id("<|im_end|>"):
+                break
+        return answer
 
     def write(self, folder: Path) -> None:
         folder.mkdir()
@@ -180,7 +191,9 @@ def main(folder: Path) -> None:
         ids = random.integers(3, 300, LENGTH)
         np.save(folder / f"{name}.ids.npy", ids[None])
         for dtype in ("q4", "q8", "fp16", "fp32"):
-            np.save(folder / f"{name}.{dtype}.npy", network.logits(dtype, ids)[None])
+            np.save(folder / f"{name}.{dtype}.npy", network.model(dtype).logits(ids)[None].astype(np.float32))
+        prompt = "<|im_start|>user\nthe cat sat<|im_end|>\n<|im_start|>assistant\n"
+        (folder / f"{name}.json").write_text(json.dumps({"answer_ids": network.answer(prompt)}), "utf-8")
         if name == "llama":
             (folder / f"{name}.blocks").mkdir()
             for dtype, form in FORMS.items():

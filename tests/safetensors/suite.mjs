@@ -9,6 +9,7 @@ import path from 'node:path';
 import {npy, parse_npy} from '../libraries/arrays.mjs';
 import {once} from '../once.mjs';
 import {Tally} from '../tally.mjs';
+import {testPages} from './pages.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const build = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build');
@@ -124,5 +125,6 @@ refused('a number that is not finite', 'llama', (to) => {
 refused('no weights', 'mistral', (to) => rmSync(file(to)), /a folder without a model that is known \(give an ONNX or GGUF file, or a folder with config\.json and model\.safetensors/);
 refused('an adapter', 'mistral', (to) => (rmSync(file(to)), writeFileSync(file(to, 'adapter_config.json'), '{}')), /is an adapter.*merge/);
 
+await testPages({tally, folder, build, work, names});
 rmSync(work, {recursive: true});
 tally.end();

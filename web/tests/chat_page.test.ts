@@ -294,6 +294,8 @@ test('a GGUF file is a model by itself', async () => {
   assert.deepEqual([chosen.name, chosen.weights, chosen.compiled], ['small.Q4_0', [{file: file.name, dtype: undefined, bytes: 12}], undefined]);
   const {download, findings} = needsOf(chosen, {weights: chosen.weights[0], target: 'wasm', context: undefined}, {gpu: 'none', memory: undefined, room: undefined, isIsolated: true});
   assert.deepEqual([download, findings], [12, []]);
+  const bytes = new File([new Uint8Array(1600)], 'model.safetensors');
+  assert.deepEqual((await lookAt(new Map([['model.safetensors', bytes]]))).weights.map(({dtype, bytes: size, memory}) => [dtype, size, memory]), [['q4', 1600, 450], ['q8', 1600, 850], ['fp16', 1600, 1600]]);
   assert.equal(modelAddress('https://huggingface.co/owner/name/blob/main/small.gguf', 'http://x/'), 'https://huggingface.co/owner/name/resolve/main/small.gguf');
   assert.equal(modelAddress('models/Small.GGUF', 'http://x/chat.html'), 'http://x/models/Small.GGUF');
 });

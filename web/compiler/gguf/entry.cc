@@ -1,4 +1,5 @@
-// gguf.wasm: what pages fetch where a model is a GGUF file. It has no part of the compiler.
+// gguf.wasm: what pages fetch where a model is a GGUF file or a folder with safetensors files. It
+// has no part of the compiler.
 //
 //   gs_gguf                  -> Answer*, which stays the caller's until gs_release: "model.onnx",
 //   and

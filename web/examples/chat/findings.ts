@@ -111,7 +111,7 @@ export function needsOf(files: ModelFiles, choice: Choice, device: Device): Need
   const add = (kind: Finding['kind'], text: string): void => void findings.push({kind, text});
 
   if (!files.hasTokenizer) add('stop', 'There is no tokenizer.json. A folder of Hugging Face form is expected: tokenizer.json, config.json and ONNX files.');
-  else if (!files.compiled && files.weights.length === 0) add('stop', 'There is no ONNX file, such as onnx/model_q4f16.onnx or model.onnx.');
+  else if (!files.compiled && files.weights.length === 0) add('stop', 'There is no ONNX file, such as onnx/model_q4f16.onnx or model.onnx, and no model.safetensors.');
   else if (!files.hasTemplate) add('stop', 'There is no chat template. Only models that were trained for conversations have one.');
   if (choice.context !== undefined && files.context !== undefined && choice.context > files.context) {
     add('stop', `The context is set to ${choice.context} tokens, and this model reads ${files.context} at most.`);
@@ -122,7 +122,7 @@ export function needsOf(files: ModelFiles, choice: Choice, device: Device): Need
   else if (!wanted && typeof gpu === 'string') add('note', `On the CPU, because ${gpu}.`);
   if (target === 'wasm' && !device.isIsolated) add('note', 'One thread only: the server does not isolate this page (COOP and COEP headers).');
 
-  const memory = (download ?? 0) + (cache ?? 0);
+  const memory = (choice.weights?.memory ?? download ?? 0) + (cache ?? 0);
   if (target === 'wasm' && memory > WASM_MEMORY) add('stop', `About ${bytesText(memory)} of memory are needed, and wasm has 4 GB at most.`);
   else if (device.memory !== undefined && memory > 0.7 * device.memory) {
     add('warning', `About ${bytesText(memory)} of memory are needed. The browser reports ${bytesText(device.memory)} or more.`);

@@ -10,6 +10,8 @@ export interface Weights {
   readonly file: string;
   /** Undefined: the server does not say. */
   readonly bytes: number | undefined;
+  /** Bytes once they are loaded, where these are others: of files that load() quantises, if they have 16 bits a number. */
+  readonly memory?: number | undefined;
 }
 
 export interface Sizes {
@@ -126,7 +128,18 @@ async function allWeights(reader: Reader, named: string | undefined): Promise<We
   const found = await Promise.all(SUFFIXES.map(async ([dtype, suffix]) =>
     (await weightsAt(reader, `onnx/model${suffix}.onnx`, dtype)) ?? weightsAt(reader, `model${suffix}.onnx`, dtype)));
   const other = named !== undefined && (await weightsAt(reader, named, undefined));
-  return [...(other ? [other] : []), ...found.filter((each) => each !== undefined)];
+  const weights = [...(other ? [other] : []), ...found.filter((each) => each !== undefined)];
+  return weights.length > 0 ? weights : safetensorsWeights(reader);
+}
+
+/** Files that load() quantises: each form that it makes of them. */
+async function safetensorsWeights(reader: Reader): Promise<Weights[]> {
+  const index = await json(reader, 'model.safetensors.index.json');
+  const one = index ?? (await reader.look('model.safetensors'));
+  if (!one) return [];
+  const bytes = numberOf(index ? inner(index['metadata']) : one, index ? 'total_size' : 'bytes');
+  const bits = {q4: 4.5, q8: 8.5, fp16: 16};
+  return (['q4', 'q8', 'fp16'] as const).map((dtype) => ({dtype, file: 'model.safetensors', bytes, memory: bytes && (bytes * bits[dtype]) / 16}));
 }
 
 const numberOf = (from: Json, ...names: readonly string[]): number | undefined =>

@@ -23,8 +23,8 @@ export interface Folder {
   readonly names: readonly string[] | undefined;
   /** Undefined: there is no such file. `told` is called with bytes that arrive from a server that says how many there are. */
   readonly read: (name: string, told?: (done: number, total: number) => void) => Promise<Bytes | undefined>;
-  /** The first `length` bytes at least, or all, and how many there are. Undefined: there is no such file. */
-  readonly beginning: (name: string, length: number) => Promise<{readonly bytes: Uint8Array; readonly size: number} | undefined>;
+  /** `length` bytes from `offset` on, fewer at the file's end, and how many it has. Undefined: there is no such file. */
+  readonly part: (name: string, offset: number, length: number) => Promise<{readonly bytes: Uint8Array; readonly size: number} | undefined>;
   /** What changes when the file does, without a look at its content. Undefined: nothing is known of it. */
   readonly stamp: (name: string) => Promise<string | undefined>;
   /** Where the runtime finds a compiled package. */
@@ -55,10 +55,10 @@ function inMemory(given: GivenFiles): Folder {
     names: [...files.keys()],
     address: undefined,
     read: (name) => Promise.resolve(files.get(name)),
-    beginning: async (name, length) => {
+    part: async (name, offset, length) => {
       const file = files.get(name);
-      if (!(file instanceof Blob)) return file && {bytes: file, size: file.length};
-      return {bytes: await bytesOf(file.slice(0, length)), size: file.size};
+      if (!(file instanceof Blob)) return file && {bytes: file.subarray(offset, offset + length), size: file.length};
+      return {bytes: await bytesOf(file.slice(offset, offset + length)), size: file.size};
     },
     stamp: (name) => Promise.resolve(stampOf(files.get(name))),
   };
@@ -85,13 +85,13 @@ async function onDisk(path: string, fs: typeof FileSystem, only?: string): Promi
         throw problem;
       }
     },
-    beginning: async (name, length) => {
+    part: async (name, offset, length) => {
       const file = await fs.open(place(name)).catch(() => undefined);
       if (!file) return undefined;
       try {
         const {size} = await file.stat();
-        const bytes = new Uint8Array(Math.min(size, length));
-        for (let at = 0, read = 1; at < bytes.length && read > 0; at += read) read = (await file.read(bytes, at, bytes.length - at, at)).bytesRead;
+        const bytes = new Uint8Array(Math.max(Math.min(size - offset, length), 0));
+        for (let at = 0, read = 1; at < bytes.length && read > 0; at += read) read = (await file.read(bytes, at, bytes.length - at, offset + at)).bytesRead;
         return {bytes, size};
       } finally {
         await file.close();
@@ -148,14 +148,17 @@ function onServer(address: string, {fetch: get = (url, init) => fetch(url, init)
       const response = await found(name);
       return response && received(response, told);
     },
-    beginning: async (name, length) => {
-      const response = await found(name, {range: `bytes=0-${length - 1}`});
+    part: async (name, offset, length) => {
+      const cut = (bytes: Uint8Array) => ({bytes: bytes.subarray(offset, offset + length), size: bytes.length});
+      const here = whole.get(name);
+      if (here) return cut(here);
+      const response = await found(name, {range: `bytes=${offset}-${offset + length - 1}`});
       if (!response) return undefined;
       const bytes = new Uint8Array(await response.arrayBuffer());
       const total = Number(/\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1]);
       if (response.status === 206 && total >= bytes.length) return {bytes, size: total};
       whole.set(name, bytes); // the server has no ranges
-      return {bytes, size: bytes.length};
+      return cut(bytes);
     },
     stamp: async (name) => {
       const {ok, headers} = await ask(name, {method: 'HEAD'});

@@ -14,5 +14,5 @@ export type {
 } from './api_types.ts';
 export {APIError, type ErrorType} from './errors.ts';
 export type {GivenFiles} from './folder.ts';
-export type {WeightType} from './model_files.ts';
+export type {WeightType} from './network.ts';
 export type {Stream} from './stream.ts';

@@ -2,7 +2,7 @@
 import type {DeviceKind, Report} from '../../runtime/src/index.ts';
 import type {Requests} from '../../runtime/src/source.ts';
 import type {ChatCompletion, ChatCompletionChunk, ChatRequest, Completion, CompletionRequest, RequestOptions} from './api_types.ts';
-import type {WeightType} from './model_files.ts';
+import type {WeightType} from './network.ts';
 import type {Stream} from './stream.ts';
 
 /** Stages in order: files of the tokenizer, download of the model in bytes (from a server), the compiler, then kernels and upload of weights. */
@@ -15,7 +15,7 @@ export interface LoadProgress {
 export interface LoadOptions extends Requests {
   /** Default: webgpu where there is an adapter, otherwise wasm. A compiled package has its own. */
   readonly target?: DeviceKind | undefined;
-  /** Which weights, where a folder has several. Default: the smallest, q4f16 first. */
+  /** Which weights, where a folder has several. Default: the smallest, q4f16 first. Of safetensors files how matrices are stored: q4 (default), q8, fp16 or fp32. */
   readonly dtype?: WeightType | undefined;
   /** The ONNX file, as a path in the folder. */
   readonly file?: string | undefined;
@@ -39,7 +39,7 @@ export interface LoadOptions extends Requests {
   readonly cache?: boolean | string | undefined;
   /** Where compiler.wasm is. Default: next to this script. */
   readonly compilerWasm?: string | URL | undefined;
-  /** Where gguf.wasm is, which is fetched for GGUF files; by default next to the script. */
+  /** Where gguf.wasm is, which is fetched for GGUF and safetensors files; by default next to the script. */
   readonly ggufWasm?: string | URL | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;

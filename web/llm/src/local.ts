@@ -9,7 +9,8 @@ import {Engine, type Texts} from './engine.ts';
 import {bytesOf, type Folder, ggufName, type GivenFiles, openFolder} from './folder.ts';
 import {KeptModel} from './kept_model.ts';
 import type {ChatCompletions, Completions, LanguageModel, LoadOptions} from './language_model.ts';
-import {isCompiled, type Network, readNetwork} from './model_files.ts';
+import {isCompiled, readNetwork} from './model_files.ts';
+import type {Network} from './network.ts';
 import {ChatTemplate} from './template.ts';
 import {Tokenizer} from './tokenizer.ts';
 
@@ -120,7 +121,7 @@ async function openModel(folder: Folder, config: Config, options: LoadOptions): 
         await kept?.forget();
       }
     }
-    network ??= readNetwork(folder, options.file, options.dtype, config.onnxFile, onProgress && ((done, total) => onProgress({stage: 'download', done, total})));
+    network ??= readNetwork(folder, options, config.onnxFile, onProgress && ((done, total) => onProgress({stage: 'download', done, total})));
     const {sources} = await network;
     const files = await compiled(await network, device, options);
     const model = await load(files, {...common, device});

@@ -1,17 +1,10 @@
-/** The network of a model folder: a compiled package, or ONNX files that are compiled. */
+/** The network of a model folder: a compiled package, or ONNX or safetensors files that are compiled. */
 import {weightFiles} from '../../ort/src/signature.ts';
 import {type Bytes, bytesOf, type Folder} from './folder.ts';
+import type {Network, NetworkOptions, Told, WeightType} from './network.ts';
 
-/** How weights are stored, by Transformers.js' names, and how file names end. */
-const SUFFIXES = {q4f16: '_q4f16', q4: '_q4', q8: '_quantized', int8: '_int8', uint8: '_uint8', fp16: '_fp16', fp32: ''};
-export type WeightType = keyof typeof SUFFIXES;
-
-export interface Network {
-  /** Its files in the folder: the ONNX file, and those of weights. */
-  readonly sources: readonly string[];
-  readonly model: Uint8Array;
-  readonly externalData: ReadonlyMap<string, Bytes>;
-}
+/** How file names end. */
+const SUFFIXES: Readonly<Record<WeightType, string>> = {q4f16: '_q4f16', q4: '_q4', q8: '_quantized', int8: '_int8', uint8: '_uint8', fp16: '_fp16', fp32: ''};
 
 /** Whether the folder has a compiled package. */
 export async function isCompiled({names, read}: Folder): Promise<boolean> {
@@ -27,10 +20,20 @@ function candidates(dtype: WeightType | undefined, named: string | undefined): s
   return [...(named && !dtype ? [named] : []), ...paths];
 }
 
+/** Where there is no ONNX file: of the first file of weights, or of the list of several. */
+const SAFETENSORS = ['model.safetensors.index.json', 'model.safetensors'];
+
+async function readSafetensors(folder: Folder, options: NetworkOptions, told: Told | undefined): Promise<Network | undefined> {
+  const there = async (name: string): Promise<unknown> => (folder.names ? folder.names.includes(name) : folder.part(name, 0, 1));
+  if (!(await there(SAFETENSORS[0] as string)) && !(await there(SAFETENSORS[1] as string))) return undefined;
+  return (await import('./safetensors_folder.ts')).safetensorsNetwork(folder, options, told);
+}
+
 /** Throws where there is none. `told` is called with bytes that arrive, of all files together. */
 export async function readNetwork(
-  folder: Folder, file: string | undefined, dtype: WeightType | undefined, genaiFile: string | undefined, told?: (done: number, total: number) => void,
+  folder: Folder, options: NetworkOptions, genaiFile: string | undefined, told?: Told,
 ): Promise<Network> {
+  const {file, dtype} = options;
   const arrived = new Map<string, readonly [done: number, total: number]>();
   const sum = (which: 0 | 1): number => [...arrived.values()].reduce((all, each) => all + each[which], 0);
   const read = (path: string): Promise<Bytes | undefined> => folder.read(path, told && ((...each) => {
@@ -52,6 +55,10 @@ export async function readNetwork(
       throw new Error(`load(): ${path} of ${folder.where} keeps weights in ${place(name)}, which is missing`);
     });
     return {sources: [path, ...names.map(place)], model, externalData: new Map(await Promise.all(weights))};
+  }
+  if (file === undefined) {
+    const found = await readSafetensors(folder, options, told);
+    if (found) return found;
   }
   const has = folder.names?.filter((name) => name.endsWith('.onnx')) ?? [];
   throw new Error(`load(): ${folder.where} has none of ${paths.join(', ')}${has.length > 0 ? `; it has ${has.join(', ')}: name one in \`file\`` : ''}`);
