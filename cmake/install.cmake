@@ -102,7 +102,7 @@ gs_installed_library(gossamer gossamer compiler src/api
   API ${gs_run_api} ${PROJECT_SOURCE_DIR}/src/api/compile.cc OUTSIDE gs_nanopb)
 
 # The run time's component has what both need.
-foreach(header gossamer.h gossamer.hpp generate.hpp profile.hpp element_types.h export.h)
+foreach(header gossamer.h gossamer.hpp bytes.hpp generate.hpp profile.hpp element_types.h export.h)
   install(FILES include/gossamer/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gossamer
           COMPONENT runtime)
 endforeach()

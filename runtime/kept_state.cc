@@ -197,7 +197,7 @@ Result<> Model::State::fill_state(Kept& state, int64_t room, std::shared_ptr<Buf
   if (state.room > 0) {
     GS_ASSIGN(rows, rows_of(state));
   } else {
-    rows.bytes = state.shape ? state.host.bytes : state.zeros;
+    rows.bytes = state.shape ? state.host.bytes : TensorBytes(state.zeros);
   }
   const auto slot = static_cast<size_t>(module().tensors[static_cast<size_t>(port.tensor)].slot);
   const bool more = memory != nullptr;

@@ -1,4 +1,6 @@
 // Runs on the CPU without copies of what goes in and out.
+#include <algorithm>
+
 #include "runtime/host_memory.h"
 #include "runtime/model_state.h"
 
@@ -31,7 +33,7 @@ Model::State::Lent::~Lent() {
   state_.lent = nullptr;
 }
 
-std::vector<std::byte>* Model::State::Lent::bytes_of(size_t output) {
+TensorBytes* Model::State::Lent::bytes_of(size_t output) {
   for (Written& one : written_) {
     if (one.output != output) continue;
     one.result = nullptr;

@@ -335,7 +335,7 @@ Result<> Model::State::read_outputs(const Sized& sizes, std::vector<HostTensor>&
     return state && (state->dim >= 0 || !keeps);
   };
   std::vector<std::vector<int64_t>> shapes;
-  std::vector<std::vector<std::byte>> copies(count);
+  std::vector<TensorBytes> copies(count);
   std::vector<ReadArguments> reads;
   bool seen = false;
   for (size_t at = 0; at < count; ++at) {

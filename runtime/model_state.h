@@ -154,13 +154,13 @@ struct Model::State {
     Lent& operator=(const Lent&) = delete;
     bool has_input(size_t at) const { return inputs_[at]; }
     // The bytes of an output where kernels wrote them into those of a result; null: they did not.
-    std::vector<std::byte>* bytes_of(size_t output);
+    TensorBytes* bytes_of(size_t output);
 
    private:
     struct Written {
       size_t output;
       HostTensor* result;  // takes its bytes back unless they are taken; null: a new one
-      std::vector<std::byte> bytes;
+      TensorBytes bytes;
     };
     void place(size_t slot, std::byte* data, size_t size);
     void lend_inputs(std::span<const TensorView> feeds, const Sized& sizes);

@@ -174,7 +174,7 @@ TEST_F(ModelTest, RunsIntoMemoryThatIsThere) {
   EXPECT_FALSE((*model)->run(std::vector{ramp(6)}, outputs));
   expect_sum(outputs[0], 64);
   // A feed may be what the run before gave, and is no copy of it.
-  const std::vector<std::byte> expected = (*(*model)->run(outputs))[0].bytes;
+  const TensorBytes expected = (*(*model)->run(outputs))[0].bytes;
   ASSERT_TRUE((*model)->run(outputs, outputs));
   EXPECT_EQ(outputs[0].bytes, expected);
   EXPECT_EQ(outputs[0].bytes.data(), memory);

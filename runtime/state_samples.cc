@@ -105,7 +105,7 @@ Result<> Model::shape_samples(int64_t samples, int64_t rows, int64_t places, int
       if (!state.shape || had[0] == samples) continue;
       GS_TRY(state_->fetch_state(state));
       const size_t bytes = had[0] == 0 ? 0 : state.host.bytes.size() / static_cast<size_t>(had[0]);
-      state.host.bytes.resize(bytes * static_cast<size_t>(samples));
+      state.host.bytes.resize(bytes * static_cast<size_t>(samples), std::byte{});
       (*state.shape)[0] = state.host.shape[0] = samples;
       continue;
     }
@@ -169,7 +169,7 @@ Result<> Model::copy_fixed(Kept& state, const SetAsideState* other, int64_t from
   const auto place = [&](int64_t sample) { return static_cast<size_t>(sample) * bytes; };
   if ((*state.shape)[0] <= to) (*state.shape)[0] = to + 1;
   state.host.shape = *state.shape;
-  state.host.bytes.resize(place((*state.shape)[0]));
+  state.host.bytes.resize(place((*state.shape)[0]), std::byte{});
   std::memmove(state.host.bytes.data() + place(to), given.bytes.data() + place(from), bytes);
   return {};
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/bytes.hpp"
 #include "ir/type.h"
 
 namespace gossamer::runtime {
@@ -14,7 +15,7 @@ namespace gossamer::runtime {
 struct HostTensor {
   ir::DType dtype = ir::DType::f32;
   std::vector<int64_t> shape;
-  std::vector<std::byte> bytes;           // little-endian; boolean one byte each
+  TensorBytes bytes;                      // little-endian; boolean one byte each
   std::vector<std::string> strings = {};  // of type string: the elements, as UTF-8
 };
 

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gossamer/bytes.hpp"
 #include "gossamer/element_types.h"
 #include "gossamer/export.h"
 #include "gossamer/generate.hpp"
@@ -97,7 +98,7 @@ class GOSSAMER_API Tensor {
  public:
   Tensor() = default;
   // Whether the bytes fit the shape is checked when the tensor is used.
-  Tensor(ElementType type, std::vector<int64_t> shape, std::vector<std::byte> bytes);
+  Tensor(ElementType type, std::vector<int64_t> shape, TensorBytes bytes);
   template <class T>
   static Tensor of(std::vector<int64_t> shape, std::span<const T> values) {
     const auto bytes = std::as_bytes(values);
@@ -120,7 +121,7 @@ class GOSSAMER_API Tensor {
   Error wrong_type(ElementType asked) const;
   ElementType type_ = ElementType::f32;
   std::vector<int64_t> shape_;
-  std::vector<std::byte> bytes_;
+  TensorBytes bytes_;
   std::vector<std::string> strings_;
 };
 

@@ -11,10 +11,9 @@ namespace {
 using Made = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>;
 
 // An array that owns what a run made.
-Made array_of(std::vector<std::byte> bytes) {
-  auto* owned = new std::vector<std::byte>(std::move(bytes));
-  const nb::capsule owner(
-      owned, [](void* it) noexcept { delete static_cast<std::vector<std::byte>*>(it); });
+Made array_of(TensorBytes bytes) {
+  auto* owned = new TensorBytes(std::move(bytes));
+  const nb::capsule owner(owned, [](void* it) noexcept { delete static_cast<TensorBytes*>(it); });
   return Made(owned->data(), {owned->size()}, owner);
 }
 

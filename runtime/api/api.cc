@@ -30,7 +30,7 @@ size_t byte_size(ElementType type) {
   return dtype ? static_cast<size_t>(ir::byte_size(*dtype)) : 0;
 }
 
-Tensor::Tensor(ElementType type, std::vector<int64_t> shape, std::vector<std::byte> bytes)
+Tensor::Tensor(ElementType type, std::vector<int64_t> shape, TensorBytes bytes)
     : type_(type), shape_(std::move(shape)), bytes_(std::move(bytes)) {}
 
 Tensor Tensor::of_strings(std::vector<int64_t> shape, std::vector<std::string> values) {

@@ -44,7 +44,9 @@ class NativeRunner : public Runner {
     GS_TRY(model_->run(tensors, results));
     std::vector<ops::TensorData> outputs;
     for (auto& result : results)
-      outputs.push_back({result.dtype, std::move(result.shape), std::move(result.bytes),
+      outputs.push_back({result.dtype,
+                         std::move(result.shape),
+                         {result.bytes.begin(), result.bytes.end()},
                          std::move(result.strings)});
     return outputs;
   }

@@ -135,7 +135,8 @@ Defaults defaults_of(const Runner& package) {
   Defaults defaults;
   for (const Port& port : package.inputs())
     if (const runtime::HostTensor* value = package.default_of(port.name))
-      defaults[port.name] = {value->dtype, value->shape, value->bytes, {}};
+      defaults[port.name] = {
+          value->dtype, value->shape, {value->bytes.begin(), value->bytes.end()}, {}};
   return defaults;
 }
 

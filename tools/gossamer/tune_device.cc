@@ -17,7 +17,8 @@ Result<> compare_outputs(const std::vector<rpc::NamedTensor>& actual,
                          const std::vector<rpc::NamedTensor>& expected) {
   if (actual.size() != expected.size()) return fail("a run gave other outputs");
   const auto data = [](const runtime::HostTensor& tensor) {
-    return ops::TensorData{tensor.dtype, tensor.shape, tensor.bytes, tensor.strings};
+    return ops::TensorData{
+        tensor.dtype, tensor.shape, {tensor.bytes.begin(), tensor.bytes.end()}, tensor.strings};
   };
   for (size_t at = 0; at < actual.size(); ++at) {
     const auto& [name, tensor] = expected[at];
