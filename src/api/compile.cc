@@ -88,8 +88,9 @@ std::expected<Package, Error> compile(std::span<const std::byte> bytes,
   if (!gguf::is_gguf(bytes)) return told(compile_with(bytes, options, nullptr));
   const auto compile_gguf = [&] -> Result<Package> {
     const std::string location = "model.gguf";
-    GS_ASSIGN(const gguf::File file, gguf::parse(bytes, bytes.size()));
-    GS_ASSIGN(const std::string model, gguf::to_onnx(file, location));
+    GS_ASSIGN(gguf::File file, gguf::parse(bytes, bytes.size()));
+    GS_TRY(gguf::parts_of(file, location));  // there is no other one
+    GS_ASSIGN(const std::string model, gguf::to_onnx({{location, std::move(file)}}));
     onnx::ExternalFiles external(
         [&](const std::string&) -> Result<std::span<const std::byte>> { return bytes; });
     return compile_with(std::as_bytes(std::span(model)), options, &external);

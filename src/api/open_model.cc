@@ -23,14 +23,31 @@ Bytes bytes_of(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Of a language model in a GGUF file an ONNX model whose weights are ranges of the file.
+// Of a language model in a GGUF file, or several, an ONNX model whose weights are ranges of these.
 Result<Bytes> read_model_bytes(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return read_file(path);
   const auto mapped = MappedFile::open(path.string());
   if (!mapped || !gguf::is_gguf(mapped->bytes())) return read_file(path);
-  GS_ASSIGN(const gguf::File file, gguf::parse(mapped->bytes(), mapped->bytes().size()));
-  GS_ASSIGN(const std::string model, gguf::to_onnx(file, path.filename().string()));
+  GS_ASSIGN(gguf::File first, gguf::parse(mapped->bytes(), mapped->bytes().size()));
+  GS_ASSIGN(const auto names, gguf::parts_of(first, path.filename().string()));
+  std::vector<gguf::Part> parts = {{names[0], std::move(first)}};
+  std::list<MappedFile> others;
+  for (const std::string& name : std::span(names).subspan(1)) {
+    auto other = MappedFile::open((path.parent_path() / name).string());
+    if (!other)
+      return fail(cat("the model has ", names.size(), " parts, and ", name,
+                      " cannot be read: ", other.error().message),
+                  "download it into the same folder");
+    const auto bytes = others.emplace_back(*std::move(other)).bytes();
+    auto file = gguf::parse(bytes, bytes.size());
+    if (!file) {
+      file.error().where = name;
+      return std::unexpected(std::move(file.error()));
+    }
+    parts.push_back({name, *std::move(file)});
+  }
+  GS_ASSIGN(const std::string model, gguf::to_onnx(parts));
   return bytes_of(model);
 }
 

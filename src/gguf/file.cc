@@ -246,9 +246,6 @@ Result<File> Reader::file() {
   // A tensor has a name, a rank, a type and an offset.
   GS_ASSIGN(const uint64_t tensors, count("tensors", 24));
   GS_TRY(read_values(file));
-  if (const auto parts = file.integer("split.count").value_or(1); parts > 1)
-    return fail(cat("the file is one of ", parts, " parts of a model"),
-                "join them: llama-gguf-split --merge FIRST_PART WHOLE");
   GS_TRY(read_tensors(file, tensors));
   return file;
 }

@@ -12,8 +12,9 @@ namespace gossamer::gguf {
 namespace {
 
 Result<std::string> read(const std::string& bytes) {
-  GS_ASSIGN(const File file, parse(bytes_of(bytes), bytes.size()));
-  return to_onnx(file, "model.gguf");
+  GS_ASSIGN(File file, parse(bytes_of(bytes), bytes.size()));
+  GS_TRY(parts_of(file, "model.gguf"));
+  return to_onnx({{"model.gguf", std::move(file)}});
 }
 
 std::string error_of(const std::string& bytes) {
@@ -28,7 +29,7 @@ TEST(Reader, MakesTheGraphOfADecoder) {
   const std::string bytes = small_model().bytes();
   const auto file = parse(bytes_of(bytes), bytes.size());
   ASSERT_TRUE(file) << file.error().to_string();
-  const auto model = to_onnx(*file, "model.gguf");
+  const auto model = to_onnx({{"model.gguf", *file}});
   ASSERT_TRUE(model) << model.error().to_string();
   onnx::ReadOptions options;
   options.copy_limit = 0;
@@ -64,7 +65,7 @@ TEST(Reader, NeedsTheHeaderAlone) {
   const std::string header = bytes.substr(0, file->data);
   const auto held = parse(bytes_of(header), bytes.size());
   ASSERT_TRUE(held) << held.error().to_string();
-  EXPECT_EQ(*to_onnx(*held, "m"), *to_onnx(*file, "m"));
+  EXPECT_EQ(*to_onnx({{"m", *held}}), *to_onnx({{"m", *file}}));
 }
 
 // Neither a file that is cut anywhere nor one with other bytes may end the process.
@@ -111,7 +112,8 @@ TEST(Reader, SaysWhatIsWrong) {
   EXPECT_SAYS(error_of(twice.bytes()), "tensor \"output_norm.weight\": is in the file twice");
   TestFile parts = small_model();
   parts.value("split.count", Kind::u16, uint16_t{3});
-  EXPECT_SAYS(error_of(parts.bytes()), "one of 3 parts of a model (join them");
+  EXPECT_SAYS(error_of(parts.bytes()),
+              "one of 3 parts of a model, and its name does not say which");
   TestFile experts = small_model();
   experts.value("llama.expert_count", Kind::u32, 8U);
   EXPECT_SAYS(error_of(experts.bytes()), "has experts");

@@ -44,10 +44,10 @@ def packed(random: np.random.Generator, shape: tuple[int, ...], kind: Type) -> n
 
 
 def write(path: Path, architecture: str, types: list[str], seed: int, *, layers: int = 2, tied: bool = False, bias: bool = False, fused: bool = False,
-          norms: bool = False, values: dict[str, object] | None = None, vectors: dict[str, np.ndarray] | None = None, tokenizer: str = "gpt2") -> None:
-    """`types`: of the matrices in turn."""
+          norms: bool = False, values: dict[str, object] | None = None, vectors: dict[str, np.ndarray] | None = None, tokenizer: str = "gpt2", parts_of: int = 0) -> None:
+    """`types`: of the matrices in turn. `parts_of`: tensors of each file; 0: there is one file."""
     random = np.random.default_rng(seed)
-    writer = GGUFWriter(path, architecture)
+    writer = GGUFWriter(path, architecture, split_max_tensors=parts_of)
     words = add_tokenizer(writer, tokenizer)
     kinds = [Type[name] for name in types]
     count = 0
@@ -163,6 +163,8 @@ def main(folder: Path) -> None:
     for seed, (name, options) in enumerate(models().items()):
         path = folder / f"{name}.gguf"
         write(path, name.split("-")[0], seed=seed, **options)
+        if name == "qwen2":
+            write(folder / "parts.gguf", name, seed=seed, parts_of=10, **options)
         ids = random.integers(3, 300, 24)
         np.save(folder / f"{name}.ids.npy", ids[None])
         model = Model.read(str(path))

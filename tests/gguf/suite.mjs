@@ -3,7 +3,7 @@
 //   node tests/gguf/suite.mjs
 import {execFileSync, spawnSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
-import {mkdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {block, integer, message, model, node, value} from '../cli/models.mjs';
 import {npy, parse_npy} from '../libraries/arrays.mjs';
@@ -107,6 +107,34 @@ recorded('a package is as large as its model', () => {
   const size = readFileSync(file).length;
   return memory < 1.3 * size ? undefined : `${memory} bytes of memory, the file has ${size}: ${stderr}`;
 });
+
+// A model in several files, which llama.cpp names so.
+const partsIn = path.join(work, 'parts');
+mkdirSync(partsIn);
+const partNames = readdirSync(folder).filter((name) => name.startsWith('parts-'));
+for (const name of partNames) copyFileSync(path.join(folder, name), path.join(partsIn, name));
+const [firstPart, secondPart] = partNames;
+const compiled = (file, target, to) => spawnSync(gossamer, ['compile', file, '--target', target, '--emit', 'package', '-o', path.join(work, to)], {encoding: 'utf8'});
+recorded('a model in several files is that in one', () => {
+  const {stderr} = compiled(path.join(partsIn, firstPart), 'wasm', 'joined');
+  compiled(path.join(folder, 'qwen2.gguf'), 'wasm', 'whole');
+  const names = readdirSync(path.join(work, 'whole'));
+  const differ = names.filter((name) => !readFileSync(path.join(work, 'whole', name)).equals(readFileSync(path.join(work, 'joined', name))));
+  return partNames.length === 3 && names.length > 2 && differ.length === 0 ? undefined : `${partNames.join(', ')}: ${differ.join(', ')} ${stderr}`;
+});
+const refusedPart = (name, file, words) => {
+  const {status, stderr} = compiled(path.join(partsIn, file), 'wasm', 'none');
+  tally.record(`parts: ${name}`, status === 1 && words.test(stderr) ? undefined : `exit code ${status}: ${stderr.trim()}`);
+};
+refusedPart('not the first one', secondPart, /the file is part 2 of 3 \(give the first one, parts-00001-of-00003\.gguf\)/);
+copyFileSync(path.join(folder, partNames[2]), path.join(partsIn, secondPart));
+refusedPart('one in place of another', firstPart, /parts-00002-of-00003\.gguf: is part 3 of 3, not part 2 of 3 \(download all parts/);
+writeFileSync(path.join(partsIn, secondPart), readFileSync(path.join(folder, secondPart)).subarray(0, -5000));
+refusedPart('one that is cut', firstPart, /parts-00002-of-00003\.gguf.*ends at byte \d+, the file has \d+/);
+rmSync(path.join(partsIn, secondPart));
+refusedPart('one that is missing', firstPart, /the model has 3 parts, and parts-00002-of-00003\.gguf cannot be read: .*no such file \(download it into the same folder\)/);
+copyFileSync(path.join(folder, firstPart), path.join(partsIn, 'renamed.gguf'));
+refusedPart('one with another name', 'renamed.gguf', /one of 3 parts of a model, and its name does not say which \(name the parts as/);
 
 // Damaged files.
 const good = readFileSync(path.join(folder, 'qwen3.gguf'));

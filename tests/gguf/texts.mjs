@@ -81,6 +81,19 @@ export async function testTexts({tally, folder, build, work, gossamer, names}) {
     tally.record(`${name}: its answer`, content === wanted && llm.name === name ? undefined : `${llm.name} says ${said(content)}, not ${said(wanted)}`);
     llm.dispose();
   }
+  // A model in several files: by the path of the first, or all of them as a user chose them.
+  const parts = readdirSync(folder).filter((name) => name.startsWith('parts-'));
+  const {answer_ids: partIds} = JSON.parse(readFileSync(path.join(folder, 'qwen2.json'), 'utf8'));
+  const chosen = (list) => list.map((name) => ({name, bytes: readFileSync(path.join(folder, name))}));
+  for (const [form, from] of [['a path', path.join(folder, parts[0])], ['files', chosen(parts.toReversed())]]) {
+    const llm = await load(from, {target: 'wasm', cache: false, compilerWasm, ggufWasm, contextLength: 128});
+    const {choices: [{message: {content}}]} = await llm.chat.completions.create({messages: [{role: 'user', content: 'the cat sat'}], max_tokens: 10, temperature: 0});
+    const wanted = await llm.decode(partIds);
+    tally.record(`a model in several files, ${form}`, content === wanted && llm.name === 'parts' ? undefined : `${llm.name} says ${said(content)}, not ${said(wanted)}`);
+    llm.dispose();
+  }
+  const lacking = await load(chosen([parts[0], parts[2]]), {target: 'wasm', cache: false, compilerWasm, ggufWasm}).then(() => 'none', String);
+  tally.record('a model in several files, of which one is missing', lacking.includes('parts-00002-of-00003.gguf is missing') ? undefined : lacking);
   await testServer({tally, folder, work, load, compilerWasm, ggufWasm});
   // Bytes, and a Blob of which parts are read.
   const [name] = names;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -136,7 +137,7 @@ class LanguageModel:
     """What load() gives. One answer at a time."""
 
     def __init__(self, folder: Path, model: Model, config: Config, tokenizer: Tokenizer, template: ChatTemplate | None, context_length: int) -> None:
-        self.name = folder.resolve().name.removesuffix(".gguf")
+        self.name = re.sub(r"(-\d{5}-of-\d{5})?\.gguf$", "", folder.resolve().name)
         self._folder = folder
         self._structures: Structures | None = None  # loaded when an answer of a form is asked for
         self.model = model

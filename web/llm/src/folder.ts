@@ -168,11 +168,15 @@ function onServer(address: string, {fetch: get = (url, init) => fetch(url, init)
   };
 }
 
-/** The name of the GGUF file that `from` is, or that is alone in it: a folder may have several beside its own files. */
+/** How names of the files of a model in several end. */
+const PART = /-(\d{5})-of-(\d{5})\.gguf$/i;
+
+/** The name of the GGUF file that `from` is, or that is alone in it, or the first of a model in several: a folder may have several beside its own files. */
 export function ggufName(from: string | URL | GivenFiles): string | undefined {
   const names = typeof from === 'string' || from instanceof URL ? [String(from).replace(/[?#].*$/, '')] : entriesOf(from).map(([name]) => name);
-  const [name] = names;
-  return names.length === 1 && name?.toLowerCase().endsWith('.gguf') ? decodeURIComponent(name.split(/[/\\]/).at(-1) ?? name) : undefined;
+  const isOneModel = new Set(names.map((each) => (PART.test(each) ? each.replace(PART, '-$2') : each))).size === 1;
+  const name = isOneModel ? names.sort()[0] : undefined;
+  return name?.toLowerCase().endsWith('.gguf') ? decodeURIComponent(name.split(/[/\\]/).at(-1) ?? name) : undefined;
 }
 
 /** The folder that a path or address is in. */

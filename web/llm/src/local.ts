@@ -143,7 +143,7 @@ function checkContext(most: number | undefined, {contextLength}: LoadOptions): n
   return length;
 }
 
-const nameOf = (from: string | URL | GivenFiles): string => titleOf(from).replace(/\.gguf$/i, '');
+const nameOf = (from: string | URL | GivenFiles): string => titleOf(from).replace(/(-\d{5}-of-\d{5})?\.gguf$/i, '');
 const titleOf = (from: string | URL | GivenFiles): string =>
   typeof from === 'string' || from instanceof URL ? (String(from).replace(/[?#].*$/, '').split('/').filter(Boolean).at(-1) ?? 'model') : (ggufName(from) ?? 'model');
 
