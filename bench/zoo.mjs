@@ -1,9 +1,9 @@
-// How fast the zoo's models (tests/zoo) are with one thread: open as they are exported, and with all shapes fixed, both against
-// ONNX Runtime. CPU time; the three take turns, run by run.
+// How fast the zoo's models (tests/zoo) or single operators are with one thread: open as they are exported, and with all shapes
+// fixed, both against ONNX Runtime. CPU time; the three take turns, run by run.
 //
-//   node bench/zoo.mjs [--target wasm] [--only NAME,...] [--set 0] [--cpu haswell] [--seconds 4] [--build FOLDER] [--json FILE]
+//   node bench/zoo.mjs [--operators] [--target wasm] [--only NAME,...] [--set 0] [--cpu haswell] [--seconds 4] [--build FOLDER] [--json FILE]
 //
-// --target: cpu against ONNX Runtime for Python, wasm against onnxruntime-web in Node.js. --set: the test data set that is fed.
+// --operators: those of bench/models/operators.mjs; --only takes parts of their names. --target: cpu against ONNX Runtime for Python, wasm against onnxruntime-web in Node.js. --set: the test data set that is fed.
 // --seconds: of one model's turns. Outputs are compared with those of ONNX Runtime.
 import {execFileSync} from 'node:child_process';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
@@ -16,20 +16,25 @@ import {bench, root} from './lib/layout.mjs';
 import {interleave, judge, median} from './lib/measure.mjs';
 import {ms} from './lib/report.mjs';
 import {exportedGraph} from './models/exported.mjs';
+import {operators} from './models/operators.mjs';
 
 const {values: options} = parseArgs({options: {
+  operators: {type: 'boolean', default: false},
   target: {type: 'string', default: 'cpu'}, only: {type: 'string'}, set: {type: 'string', default: '0'}, cpu: {type: 'string'}, seconds: {type: 'string', default: '4'},
   build: {type: 'string', default: path.join(root, 'build')}, json: {type: 'string'},
 }});
-const known = zooModels();
-const names = options.only?.split(',') ?? known;
+const known = options.operators ? Object.keys(operators) : zooModels();
+const asked = options.only?.split(',') ?? known;
+const names = options.operators ? known.filter((name) => asked.some((part) => name.includes(part))) : asked;
 const unknown = names.filter((name) => !known.includes(name));
 if (known.length === 0 || unknown.length > 0) {
   console.error(known.length === 0 ? 'zoo: there are no models; `make zoo` generates them' : `zoo: there is no model ${unknown.join(', ')}; there are ${known.join(', ')}`);
   process.exit(2);
 }
 const build = path.resolve(options.build);
-const python = path.join(root, 'third_party/cache/zoo-environment/bin/python');
+const environment = `third_party/cache/${options.operators ? 'bench-cpu' : 'zoo'}-environment`;
+if (options.operators) execFileSync('tools/setup/virtual_environment.sh', ['bench/cpu/requirements.txt', environment], {cwd: root, stdio: 'inherit'});
+const python = path.join(root, environment, 'bin/python');
 const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-zoo-'));
 process.once('exit', () => rmSync(work, {recursive: true, force: true}));
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
@@ -57,6 +62,13 @@ async function attempt(name, open) {
   }
 }
 
+/** The graph in a file. */
+function written(graph) {
+  const source = path.join(work, 'operator.onnx');
+  writeFileSync(source, graph.file());
+  return {...graph, source};
+}
+
 function openPackage(graph, fixed) {
   const folder = path.join(work, 'package', fixed ? 'fixed' : 'open');
   const shapes = fixed ? graph.inputs.flatMap(({name, shape}) => ['--shape', `${name}=${shape.join(',')}`]) : [];
@@ -66,7 +78,7 @@ function openPackage(graph, fixed) {
 }
 
 async function measure(name) {
-  const graph = exportedGraph(name, Number(options.set));
+  const graph = options.operators ? written(operators[name]()) : exportedGraph(name, Number(options.set));
   const parties = [
     await attempt('ort', () => serve(peer, graph.source, graph)),
     await attempt('open', () => openPackage(graph, false)),
