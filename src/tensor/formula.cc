@@ -8,7 +8,6 @@
 namespace gossamer::tensor {
 namespace {
 
-constexpr size_t most_factors = 3;
 constexpr int64_t most_parts = 64;
 constexpr double largest_whole = 9007199254740992.0;  // 2^53
 constexpr double tolerance = 1e-6;                    // relative: numbers were rounded to f32
@@ -25,20 +24,22 @@ bool is_near(double a, double b) {
 }  // namespace
 
 Examples::Examples(std::vector<std::vector<int64_t>> values) : values_(std::move(values)) {
-  std::vector<Product> last;
-  for (size_t d = 0; d < values_.size(); ++d) last.push_back({{d}, values_[d]});
-  for (size_t degree = 1; degree <= most_factors; ++degree) {
-    std::vector<Product> next;
-    for (const Product& product : last) {
-      for (size_t d = product.factors.back(); d < values_.size(); ++d) {
-        Product one = product;
-        one.factors.push_back(d);
-        for (size_t t = 0; t < one.values.size(); ++t) one.values[t] *= values_[d][t];
-        next.push_back(std::move(one));
-      }
+  size_t begin = 0;
+  const auto add = [&](Product product, size_t dim) {
+    product.formula.factors[static_cast<size_t>(product.formula.count++)] =
+        static_cast<int8_t>(dim);
+    for (size_t t = 0; t < product.values.size(); ++t) product.values[t] *= values_[dim][t];
+    products_.push_back(std::move(product));
+  };
+  for (size_t d = 0; d < values_.size(); ++d)
+    add({Formula(), std::vector<int64_t>(values_[d].size(), 1)}, d);
+  for (int degree = 1; degree < Formula::most_factors; ++degree) {
+    const size_t end = products_.size();
+    for (; begin < end; ++begin) {
+      const Product product = products_[begin];
+      const auto last = product.formula.factors[static_cast<size_t>(degree) - 1];
+      for (auto d = static_cast<size_t>(last); d < values_.size(); ++d) add(product, d);
     }
-    products_.insert(products_.end(), last.begin(), last.end());
-    last = std::move(next);
   }
 }
 
@@ -47,7 +48,8 @@ std::optional<Formula> Examples::scaled(const Product& product,
                                         std::span<const int64_t> numbers) const {
   const int64_t run = product.values[1] - product.values[0], rise = numbers[1] - numbers[0];
   if (run == 0 || rise == 0 || rise % run != 0) return std::nullopt;
-  Formula made{product.factors, rise / run, 1, {}, 0};
+  Formula made = product.formula;
+  made.numerator = rise / run;
   made.offset = numbers[0] - made.numerator * product.values[0];
   for (size_t t = 0; t < numbers.size(); ++t)
     if (made.numerator * product.values[t] + made.offset != numbers[t]) return std::nullopt;
@@ -58,27 +60,29 @@ std::optional<Formula> Examples::scaled(const Product& product,
 std::optional<Formula> Examples::summed(std::span<const int64_t> numbers) const {
   for (size_t a = 0; a < values_.size(); ++a) {
     for (size_t b = a + 1; b < values_.size(); ++b) {
-      const int64_t offset = numbers[0] - values_[a][0] - values_[b][0];
+      Formula made = products_[a].formula;
+      made.term = static_cast<int8_t>(b);
+      made.offset = numbers[0] - values_[a][0] - values_[b][0];
       bool fits = true;
       for (size_t t = 0; t < numbers.size(); ++t)
-        fits = fits && values_[a][t] + values_[b][t] + offset == numbers[t];
-      if (fits) return Formula{{a}, 1, 1, {b}, offset};
+        fits = fits && values_[a][t] + values_[b][t] + made.offset == numbers[t];
+      if (fits) return made;
     }
   }
   return std::nullopt;
 }
 
 std::optional<Formula> Examples::whole(std::span<const int64_t> numbers) const {
-  if (is_same(numbers)) return Formula{{}, 1, 1, {}, numbers[0]};
+  if (is_same(numbers)) return Formula{.offset = numbers[0]};
   std::optional<Formula> found;
   const auto better = [&](std::optional<Formula> made) {
     // A multiple is likelier than a multiple and something added.
-    if (made && (!found || (found->offset != 0 && made->offset == 0))) found = std::move(made);
+    if (made && (!found || (found->offset != 0 && made->offset == 0))) found = made;
   };
   for (size_t i = 0; i < products_.size(); ++i) {
     // Sums come before products.
     if (i == values_.size()) better(summed(numbers));
-    if (found && products_[i].factors.size() > found->factors.size()) break;
+    if (found && products_[i].formula.count > found->count) break;
     better(scaled(products_[i], numbers));
   }
   if (found) return found;
@@ -97,13 +101,17 @@ std::optional<Formula> Examples::quotient(std::span<const int64_t> numbers) cons
   for (const Product& product : products_) {
     const int64_t common = std::gcd(numbers[0], product.values[0]);
     if (common == 0 || numbers[0] <= 0) continue;
-    Formula made{product.factors, numbers[0] / common, product.values[0] / common, {}, 0};
+    Formula made = product.formula;
+    made.numerator = numbers[0] / common;
+    made.denominator = product.values[0] / common;
     if (fits(product, made)) return made;
   }
   for (const Product& product : products_) {
     for (int64_t denominator = 2; denominator <= most_parts; ++denominator) {
       for (const int64_t more : {int64_t{0}, denominator - 1}) {
-        const Formula made{product.factors, 1, denominator, {}, 0, more};
+        Formula made = product.formula;
+        made.denominator = denominator;
+        made.more = more;
         if (fits(product, made)) return made;
       }
     }
@@ -115,7 +123,7 @@ std::optional<RealFormula> Examples::line(std::span<const double> numbers) const
   for (const Product& product : products_) {
     const auto run = static_cast<double>(product.values[1] - product.values[0]);
     if (run == 0) continue;
-    RealFormula made{Formula{product.factors, 1, 1, {}, 0}, (numbers[1] - numbers[0]) / run};
+    RealFormula made{product.formula, (numbers[1] - numbers[0]) / run};
     if (made.scale == 0) continue;
     const auto first = static_cast<double>(product.values[0]);
     // Rounding leaves something of a sum that is none.
@@ -136,13 +144,13 @@ std::optional<RealFormula> Examples::line(std::span<const double> numbers) const
 }
 
 std::optional<RealFormula> Examples::real(std::span<const double> numbers) const {
-  if (is_same(numbers)) return RealFormula{Formula{{}, 1, 1, {}, 0}, 0, numbers[0]};
+  if (is_same(numbers)) return RealFormula{Formula(), 0, numbers[0]};
   std::vector<int64_t> integers;
   for (const double number : numbers)
     if (std::abs(number) < largest_whole && number == std::floor(number))
       integers.push_back(static_cast<int64_t>(number));
   if (integers.size() == numbers.size()) {
-    if (auto found = whole(integers)) return RealFormula{*std::move(found)};
+    if (auto found = whole(integers)) return RealFormula{*found};
   }
   struct Form {
     RealFormula::Last last;

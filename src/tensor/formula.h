@@ -1,6 +1,7 @@
 // How numbers follow from dimensions, found from a few examples of both.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,20 +9,23 @@
 
 namespace gossamer::tensor {
 
-// Of whole numbers: (numerator * (product of dimensions) + more) / denominator + (sum of
-// dimensions) + offset, where quotients are rounded down.
+// Of whole numbers: (numerator * (product of dimensions) + more) / denominator + a dimension +
+// offset, where quotients are rounded down.
 struct Formula {
-  std::vector<size_t> factors = {};
-  int64_t numerator = 1, denominator = 1;
-  std::vector<size_t> terms = {};
-  int64_t offset = 0;
+  static constexpr int most_factors = 3;
+  static constexpr int8_t none = -1;
+
+  // Numbers of dimensions: `count` factors, and a second one of a sum.
+  std::array<int8_t, most_factors> factors = {};
+  int8_t count = 0, term = none;
+  int64_t numerator = 1, denominator = 1, offset = 0;
   int64_t more = 0;  // denominator - 1: a quotient is rounded up
 
-  bool is_constant() const { return factors.empty() && terms.empty(); }
-  // The number of the dimension that it is.
-  std::optional<size_t> dimension() const {
-    const bool plain = numerator == 1 && denominator == 1 && terms.empty() && offset == 0 && !more;
-    return plain && factors.size() == 1 ? std::optional(factors[0]) : std::nullopt;
+  bool is_constant() const { return count == 0; }
+  // The number of the dimension that it is; -1: it is another number.
+  int dimension() const {
+    const bool plain = numerator == 1 && denominator == 1 && term == none && offset == 0 && !more;
+    return plain && count == 1 ? factors[0] : none;
   }
 };
 
@@ -47,7 +51,7 @@ class Examples {
 
  private:
   struct Product {
-    std::vector<size_t> factors;
+    Formula formula;
     std::vector<int64_t> values;
   };
   std::optional<Formula> scaled(const Product& product, std::span<const int64_t> numbers) const;

@@ -196,11 +196,12 @@ ValueId Recorder::Tracing::write(const Formula& formula) {
   const auto join = [&](std::string_view op, ValueId other) {
     made = made == no_value ? other : node(op, {made, other});
   };
-  for (const size_t dim : formula.factors) join("Mul", extent(dim));
+  for (const int8_t dim : std::span(formula.factors).first(static_cast<size_t>(formula.count)))
+    join("Mul", extent(static_cast<size_t>(dim)));
   if (formula.numerator != 1) join("Mul", whole(formula.numerator));
   if (formula.more != 0) join("Add", whole(formula.more));
   if (formula.denominator != 1) join("Div", whole(formula.denominator));
-  for (const size_t dim : formula.terms) join("Add", extent(dim));
+  if (formula.term >= 0) join("Add", extent(static_cast<size_t>(formula.term)));
   if (formula.offset != 0) join("Add", whole(formula.offset));
   return made;
 }
@@ -228,7 +229,7 @@ std::optional<std::vector<Formula>> Recorder::Tracing::shape_of(const Family& fa
     for (const auto& shape : family.shapes) numbers.push_back(shape[axis]);
     auto found = examples_.whole(numbers);
     if (!found) return std::nullopt;
-    extents.push_back(*std::move(found));
+    extents.push_back(*found);
   }
   return extents;
 }
@@ -370,7 +371,7 @@ std::optional<ValueId> Recorder::Tracing::shape_like(const Family& family, bool 
     // Reshape finds one extent itself, such as that of patches of an image.
     if (reshapes && (!found || found->denominator != 1)) {
       if (++open > 1 && !found) return std::nullopt;
-      found = open == 1 ? Formula{{}, 1, 1, {}, -1} : found;
+      found = open == 1 ? Formula{.offset = -1} : found;
     }
     if (!found) return std::nullopt;
     parts.push_back(write(*found));
@@ -509,10 +510,10 @@ Result<> Recorder::Tracing::add_outputs() {
       }
       const bool fixed = std::ranges::all_of(numbers, [&](int64_t n) { return n == numbers[0]; });
       const auto formula = examples_.whole(numbers);
-      const auto dim = formula ? formula->dimension() : std::nullopt;
-      output.shape.push_back(fixed ? ir::index(numbers[0])
-                             : dim ? symbols_[*dim]
-                                   : ir::Expr(ir::var(cat(output.name, "_", axis))));
+      const int dim = formula ? formula->dimension() : Formula::none;
+      output.shape.push_back(fixed      ? ir::index(numbers[0])
+                             : dim >= 0 ? symbols_[static_cast<size_t>(dim)]
+                                        : ir::Expr(ir::var(cat(output.name, "_", axis))));
     }
     recorder_.add_output(made_, id, std::move(output));
   }
