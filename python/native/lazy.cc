@@ -225,11 +225,13 @@ using Dims = std::vector<
 
 // A function as an ONNX model (tensor::Traced).
 nb::bytes traced(const std::string& name, const std::vector<int>& programs, const Ports& ports,
-                 const Feeds& feeds, const std::vector<std::string>& outputs, const Dims& dims) {
+                 const Feeds& feeds, const std::vector<std::string>& outputs, const Dims& dims,
+                 bool opens_parameters) {
   tensor::Traced given;
   given.name = name;
   given.programs = programs;
   given.outputs = outputs;
+  given.opens_parameters = opens_parameters;
   for (const auto& [port, dtype, shape, feed] : ports)
     given.ports.push_back({port, {dtype_of(dtype), shape}, feed});
   for (const auto& [feed, learnt, elements] : feeds) {
@@ -329,7 +331,8 @@ void define_lazy(nb::module_& m) {
   m.def("forget", &forget, "value"_a);
   m.def("plan", &plan, "wanted"_a);
   m.def("model", &model, "program"_a);
-  m.def("traced", &traced, "name"_a, "programs"_a, "ports"_a, "feeds"_a, "outputs"_a, "dims"_a);
+  m.def("traced", &traced, "name"_a, "programs"_a, "ports"_a, "feeds"_a, "outputs"_a, "dims"_a,
+        "opens_parameters"_a);
   nb::class_<Imported>(m, "Imported", "An ONNX model whose nodes are recorded with each call.")
       .def_static("read", &Imported::read, "onnx"_a)
       .def_prop_ro("inputs", &Imported::inputs)

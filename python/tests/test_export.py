@@ -8,7 +8,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import gossamer as gs
-from gossamer import nn
+from gossamer import nn, optim
 from gossamer.nn import functional as F
 
 BN = {0: {0: "b", 1: "n"}}
@@ -145,3 +145,64 @@ def test_it_says_what_cannot_be_a_dimension(function, dynamic, what):
         gs.export_onnx(function, gs.ones(2, 5), dynamic_axes=dynamic)
     # And leaves nothing behind.
     assert gs.ones(3).sum().item() == 3
+
+
+class Loss(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x, classes):
+        return F.cross_entropy(self.net(x), classes)
+
+
+def test_a_loss_and_its_gradients_are_a_training_graph():
+    module = Loss(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 5))).eval()
+    x, classes = floats(4, 3), np.int64([0, 3, 1, 4])
+    before = {name: each.numpy() for name, each in module.state_dict().items()}
+    written = gs.export_onnx(module, [gs.as_tensor(x), gs.as_tensor(classes)], input_names=["x", "classes"], output_names=["loss"], gradients=True, dynamic_axes={"x": {0: "n"}, "classes": {0: "n"}})
+    onnx.checker.check_model(written)
+    assert not module.training
+    for name, each in module.state_dict().items():
+        np.testing.assert_array_equal(each.numpy(), before[name])
+    graph = onnx.load_from_string(written).graph
+    names = [name for name, _ in module.named_parameters()]
+    assert [each.name for each in graph.input] == ["x", "classes", *names]
+    assert [each.name for each in graph.output] == ["loss", *(f"{name}.grad" for name in names)]
+    package = gs.compile(written, keep_inputs=names)
+    module.train()
+    for rows in (4, 7):
+        x, classes = floats(rows, 3), np.arange(rows) % 5
+        for _ in range(2):
+            loss = module(gs.as_tensor(x), gs.as_tensor(classes))
+            for each in module.parameters():
+                each.grad = None
+            loss.backward()
+            made = package.run({"x": x, "classes": classes, **{name: each.detach().numpy() for name, each in module.named_parameters()}})
+            np.testing.assert_allclose(made["loss"], loss.item(), rtol=1e-4)
+            for name, each in module.named_parameters():
+                np.testing.assert_allclose(made[f"{name}.grad"], each.grad.numpy(), rtol=1e-4, atol=1e-5)
+            optim.SGD(module.parameters(), lr=0.1).step()
+
+
+def test_dropout_draws_in_each_run_of_what_is_exported_for_training():
+    module = nn.Dropout(0.25)
+    written = gs.export_onnx(module, gs.ones(64), training=True)
+    assert [each.op_type for each in onnx.load_from_string(written).graph.node if each.op_type != "Constant"] == ["Dropout"]
+    made = gs.compile(written).run({"x0": np.ones(64, np.float32)})["y0"]
+    assert set(np.round(made * 3).tolist()) == {0, 4}
+    np.testing.assert_array_equal(gs.compile(gs.export_onnx(module, gs.ones(64))).run({"x0": np.ones(64, np.float32)})["y0"], 1)
+    with pytest.raises(gs.Error, match="no parameters"):
+        gs.export_onnx(module, gs.ones(64), gradients=True)
+    with pytest.raises(gs.Error, match="a loss is one number"):
+        gs.export_onnx(nn.Linear(2, 2), gs.ones(1, 2), gradients=True)
+
+
+def test_a_module_that_is_deeper_than_what_is_recorded_at_once_is_exported():
+    def deep(x):
+        y = x
+        for _ in range(1100):
+            y = y.tanh() + x
+        return y
+
+    assert len(onnx.load_from_string(gs.export_onnx(deep, gs.ones(3), dynamic_axes={0: [0]})).graph.node) == 2200

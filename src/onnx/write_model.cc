@@ -238,17 +238,24 @@ class Writer {
       message.add(graph_field::initializer, one);
     }
     for (ValueId id : graph.inputs)
-      message.add(graph_field::input, value_message(names[id], graph.values[id]));
+      message.add(graph_field::input, port_message(names[id], graph.values[id]));
     for (ValueId id : graph.outputs)
       message.add(graph_field::output, value_message(names[id], graph.values[id]));
-    for (size_t id = 0; parts_ && id < graph.values.size(); ++id) {
+    for (ValueId id = 0; parts_ && id < graph.values.size(); ++id) {
       const graph::Value& value = graph.values[id];
-      const bool learnt = value.part == graph::Part::parameter;
-      if (!value.constant || (!learnt && value.part != graph::Part::fixed)) continue;
-      const Message said =
-          Message().text(1, kind_key).text(2, learnt ? parameter_kind : buffer_kind);
-      message.add(graph_field::value, value_message(names[id], value).add(4, said));
+      const bool said = value.part == graph::Part::parameter || value.part == graph::Part::fixed;
+      if (value.constant && said && std::ranges::find(graph.inputs, id) == graph.inputs.end())
+        message.add(graph_field::value, port_message(names[id], value));
     }
+    return message;
+  }
+
+  // With what is said about an initializer.
+  Message port_message(const std::string& name, const graph::Value& value) const {
+    Message message = value_message(name, value);
+    const bool learnt = value.part == graph::Part::parameter;
+    if (parts_ && value.constant && (learnt || value.part == graph::Part::fixed))
+      message.add(4, Message().text(1, kind_key).text(2, learnt ? parameter_kind : buffer_kind));
     return message;
   }
 

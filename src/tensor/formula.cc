@@ -27,7 +27,7 @@ Examples::Examples(std::vector<std::vector<int64_t>> values) : values_(std::move
   size_t begin = 0;
   const auto add = [&](Product product, size_t dim) {
     product.formula.factors[static_cast<size_t>(product.formula.count++)] =
-        static_cast<int8_t>(dim);
+        static_cast<int16_t>(dim);
     for (size_t t = 0; t < product.values.size(); ++t) product.values[t] *= values_[dim][t];
     products_.push_back(std::move(product));
   };
@@ -61,7 +61,7 @@ std::optional<Formula> Examples::summed(std::span<const int64_t> numbers) const 
   for (size_t a = 0; a < values_.size(); ++a) {
     for (size_t b = a + 1; b < values_.size(); ++b) {
       Formula made = products_[a].formula;
-      made.term = static_cast<int8_t>(b);
+      made.term = static_cast<int16_t>(b);
       made.offset = numbers[0] - values_[a][0] - values_[b][0];
       bool fits = true;
       for (size_t t = 0; t < numbers.size(); ++t)

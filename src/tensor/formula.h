@@ -13,11 +13,11 @@ namespace gossamer::tensor {
 // offset, where quotients are rounded down.
 struct Formula {
   static constexpr int most_factors = 3;
-  static constexpr int8_t none = -1;
+  static constexpr int16_t none = -1;
 
   // Numbers of dimensions: `count` factors, and a second one of a sum.
-  std::array<int8_t, most_factors> factors = {};
-  int8_t count = 0, term = none;
+  std::array<int16_t, most_factors> factors = {};
+  int16_t count = 0, term = none;
   int64_t numerator = 1, denominator = 1, offset = 0;
   int64_t more = 0;  // denominator - 1: a quotient is rounded up
 
@@ -31,7 +31,7 @@ struct Formula {
 
 // Of other numbers: a formula times `scale` plus `shift`, and then what `last` does.
 struct RealFormula {
-  enum Last : uint8_t { same, reciprocal, root, reciprocal_root };
+  enum Last : uint16_t { same, reciprocal, root, reciprocal_root };
   Formula whole;
   double scale = 1, shift = 0;
   Last last = same;

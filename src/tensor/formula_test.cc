@@ -14,9 +14,9 @@ using Numbers = std::vector<int64_t>;
 Examples examples() { return Examples({{5, 10, 16}, {3, 9, 20}}); }
 
 int64_t value_of(const Formula& formula, int64_t a, int64_t b) {
-  const auto dim = [&](int8_t d) { return d == 0 ? a : b; };
+  const auto dim = [&](int16_t d) { return d == 0 ? a : b; };
   int64_t product = formula.is_constant() ? 0 : 1;
-  for (const int8_t d : std::span(formula.factors).first(static_cast<size_t>(formula.count)))
+  for (const int16_t d : std::span(formula.factors).first(static_cast<size_t>(formula.count)))
     product *= dim(d);
   int64_t value = (formula.numerator * product + formula.more) / formula.denominator;
   if (formula.term >= 0) value += dim(formula.term);

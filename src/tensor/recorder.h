@@ -55,6 +55,8 @@ struct Traced {
   std::vector<Feed> feeds;  // one a feed of the programs
   std::vector<std::string> outputs;
   std::vector<Dim> dims = {};
+  // Whether parameters are inputs, too, whose defaults they are: for runs that learn.
+  bool opens_parameters = false;
 };
 
 class Recorder {

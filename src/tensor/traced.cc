@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/lower_gradient.h"
 #include "ir/build.h"
 #include "ir/scalar.h"
 
@@ -196,7 +197,7 @@ ValueId Recorder::Tracing::write(const Formula& formula) {
   const auto join = [&](std::string_view op, ValueId other) {
     made = made == no_value ? other : node(op, {made, other});
   };
-  for (const int8_t dim : std::span(formula.factors).first(static_cast<size_t>(formula.count)))
+  for (const int16_t dim : std::span(formula.factors).first(static_cast<size_t>(formula.count)))
     join("Mul", extent(static_cast<size_t>(dim)));
   if (formula.numerator != 1) join("Mul", whole(formula.numerator));
   if (formula.more != 0) join("Add", whole(formula.more));
@@ -471,8 +472,33 @@ Result<> Recorder::Tracing::add_feeds() {
     made_.values[id].name = given.name;
     made_.values[id].part = given.learnt ? graph::Part::parameter : graph::Part::fixed;
     feeds_[at] = id;
+    if (given.learnt && traced_.opens_parameters) made_.inputs.push_back(id);
   }
   return {};
+}
+
+// A gradient that ONNX's own operator takes, too.
+bool Recorder::Tracing::is_plain_gradient(const Node& node) const {
+  const Operation& known = recorder_.operations_[static_cast<size_t>(node.operation)];
+  return known.xs > 0 && node.inputs.size() == static_cast<size_t>(known.xs) + 1;
+}
+
+std::vector<ValueId> Recorder::Tracing::gradient(const Node& node, std::vector<ValueId> inputs) {
+  graph::Node one;
+  one.def = graph::gradient_op(graph::training_domain, "Gradient");
+  one.name = cat("n", made_.nodes.size());
+  // The values of the tensors, and the tensors, and what the gradient is of.
+  const std::vector<ValueId> xs(inputs.begin(), inputs.end() - 1);
+  one.inputs = xs;
+  one.inputs.insert(one.inputs.end(), inputs.begin(), inputs.end());
+  one.attributes = {{"count", static_cast<int64_t>(xs.size())}};
+  for (size_t i = 0; i < node.outputs; ++i) {
+    graph::Value value;
+    value.name = cat("v", made_.values.size());
+    one.outputs.push_back(made_.add_value(std::move(value)));
+  }
+  made_.nodes.push_back(one);
+  return one.outputs;
 }
 
 Result<> Recorder::Tracing::add_nodes() {
@@ -483,6 +509,10 @@ Result<> Recorder::Tracing::add_nodes() {
     for (size_t i = 0; i < one.inputs.size(); ++i) {
       GS_ASSIGN(const ValueId id, value_of(one.inputs[i], at, i));
       inputs.push_back(id);
+    }
+    if (is_plain_gradient(one)) {
+      values_.push_back(gradient(one, std::move(inputs)));
+      continue;
     }
     values_.push_back(recorder_.write_node(made_, static_cast<size_t>(one.operation),
                                            std::move(inputs), one.outputs));

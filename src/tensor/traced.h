@@ -50,6 +50,8 @@ class Recorder::Tracing {
   Result<> add_feeds();
   Result<> add_nodes();
   Result<> add_outputs();
+  bool is_plain_gradient(const Node& node) const;
+  std::vector<graph::ValueId> gradient(const Node& node, std::vector<graph::ValueId> inputs);
 
   std::string name_of(int64_t operation) const;
   const Spec& spec_at(int64_t number) const {

@@ -16,7 +16,7 @@ from ..compiler import HERE
 from ..element_types import DTYPES
 from ..error import Error
 from . import dtypes
-from .execution import carries, default_device, differentiated, elements, evaluate, flush_older, replace
+from .execution import carries, default_device, differentiated, elements, evaluate, flush_older, looks, replace
 from .recording import ANYWHERE, Attributes, Value, described, record, shape_text, stopped
 
 if TYPE_CHECKING:
@@ -390,7 +390,7 @@ def applied(inputs: Sequence[Core | Value | None], recorded: Callable[[list[Valu
             made[-1]._depth = depth + 1
             if past:
                 carries(made[-1])
-    if depth >= DEEPEST:
+    if depth >= DEEPEST and not looks():
         evaluate([each._value for each in made])
         for each in made:
             each._depth = 0

@@ -248,19 +248,31 @@ def _flush() -> None:
 
 def flush_older(but: Value | None = None) -> None:
     """Computes what is due from before the latest step, so that each step is a program of its own. `but`: a value of this step."""
-    if _due and _due_since < _generation:
+    if not _looks and _due and _due_since < _generation:
         _carried[:] = [ref for ref in _carried if (tensor := ref()) is not None and tensor._value is not but]
         _flush()
 
 
+_looks = False
+
+
+def looks() -> bool:
+    """Whether what is recorded is only looked at."""
+    return _looks
+
+
 @contextmanager
 def apart() -> Iterator[None]:
-    """Within it nothing becomes due: what is recorded is only looked at."""
-    before, due = list(_carried), dict(_due)
+    """Within it nothing is computed or becomes due: what is recorded is only looked at."""
+    global _looks
+    before, due, roots = list(_carried), dict(_due), list(_roots)
+    _looks = True
     try:
         yield
     finally:
+        _looks = False
         _carried[:] = before
+        _roots[:] = roots
         _due.clear()
         _due.update(due)
 

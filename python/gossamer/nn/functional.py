@@ -16,6 +16,7 @@ from ..composed.more_functional import max_pool1d_with_indices, max_pool2d_with_
 from ..composed.more_losses import *  # noqa: F403
 from ..error import Error
 from ..lazy.core import apply
+from ..lazy.execution import looks as _looks
 from ..lazy.layout import broadcast_shapes
 from ..lazy.products import PerAxis, spread
 from ..lazy.random import generator as _generator
@@ -259,6 +260,8 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         return x
     if p == 1:
         return x * 0
+    if _looks():  # an export: other elements in each run
+        return apply("Dropout", [x, constant("f32", (), p), constant("bool", (), True)])[0]
     kept = (_random_bits(x.shape) >> 8).float() >= p * 2**24
     return x * kept.to(x._dtype) * (1 / (1 - p))
 

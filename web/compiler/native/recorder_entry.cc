@@ -16,8 +16,9 @@
 //   gs_traced(json, size, elements, count)   a function as it was traced (tensor::Traced): {"name",
 //                            "programs": [numbers], "ports": [{"name", "dtype", "shape", "feed"}],
 //                            "feeds": [{"name", "learnt", "traces"}], "outputs": [names], "dims":
-//                            [{"name", "places": [[port, axis]], "extents": [one a trace]}]}; an
-//                            Entry a trace of each feed. -> Answer*: one file, an ONNX model
+//                            [{"name", "places": [[port, axis]], "extents": [one a trace]}],
+//                            "opensParameters"}; an Entry a trace of each feed. -> Answer*: one
+//                            file, an ONNX model
 //   gs_import(bytes, size)   an ONNX model -> number
 //   gs_signature(number)     of it -> Answer*: "signature" (JSON), then a file a leaf: its elements
 //   gs_apply(number, inputs, leaves)   row: ids of both. -> id, spec of each output
@@ -155,6 +156,7 @@ std::string text(const rapidjson::Value& value) {
 gossamer::tensor::Traced traced_of(const rapidjson::Value& json, std::span<const Entry> elements) {
   gossamer::tensor::Traced made;
   made.name = text(json["name"]);
+  made.opens_parameters = json["opensParameters"].GetBool();
   for (const int64_t program : whole_numbers(json["programs"]))
     made.programs.push_back(static_cast<int>(program));
   for (const auto& port : json["ports"].GetArray())

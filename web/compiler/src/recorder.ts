@@ -69,6 +69,8 @@ export interface Traced {
   /** One a feed. A weight has elements as they lie in memory, of each trace or of the first if all have the same; a port has none. */
   readonly feeds: readonly {readonly name: string; readonly learnt: boolean; readonly elements: readonly Uint8Array[]}[];
   readonly outputs: readonly string[];
+  /** Whether parameters are inputs, too, whose defaults they are: for runs that learn. */
+  readonly opensParameters: boolean;
   /** Extents that are dimensions of the model: where they are read, and what they are in each trace. */
   readonly dims: readonly {readonly name: string; readonly places: readonly (readonly [port: number, axis: number])[]; readonly extents: readonly number[]}[];
 }

@@ -159,6 +159,7 @@ test('records a model, whose weights are leaves, and writes it again', {skip}, a
     feeds: feeds.map((id) => ({name: `weight${id}`, learnt: true, elements: [bytes.get(id) ?? []].flat()})),
     outputs: ['scores'],
     dims: [],
+    opensParameters: false,
   });
   using compiler = await Compiler.open({wasm});
   using loaded = await load(await compiler.compile(again, {target: 'wasm'}));

@@ -73,8 +73,25 @@ export function ask(value: Value): Promise<TensorData> {
   });
 }
 
+let looking = false;
+
+/** Within it nothing is computed or becomes due: what is recorded is only looked at. */
+export function apart<T>(make: () => T): T {
+  const before = [[...due], [...carried], [...awaited]] as const;
+  looking = true;
+  try {
+    return make();
+  } finally {
+    looking = false;
+    [due, carried, awaited] = before as [Variable[], Value[], Value[]];
+  }
+}
+/** Whether what is recorded is only looked at, as for an export. */
+export const looks = (): boolean => looking;
+
 /** Computes what is asked for and what is due. Rejects nothing here: those who asked are told. */
 export function flush(): void {
+  if (looking) return;
   const asks = asked;
   asked = [];
   flushes += 1;

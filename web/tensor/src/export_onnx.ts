@@ -3,7 +3,7 @@ import type {Traced} from '../../compiler/src/recorder.ts';
 import {encode} from '../../runtime/src/encoding.ts';
 import {shapeText} from '../../runtime/src/types.ts';
 import {Core} from './core.ts';
-import {synchronize} from './execution.ts';
+import {apart, synchronize} from './execution.ts';
 import type {Module} from './nn/module.ts';
 import {getRecorder, leafOf, recordError, type Stored, Value} from './recording.ts';
 import {optionsOf} from './options.ts';
@@ -20,6 +20,13 @@ export interface ExportOptions {
   readonly outputs?: readonly string[] | undefined;
   /** Axes of inputs that are dimensions of the model. */
   readonly dynamicAxes?: DynamicAxes | undefined;
+  /** As the module is for training: dropout drops, other elements in each run, and normalisations take statistics of the batch. */
+  readonly training?: boolean | undefined;
+  /**
+   * The same, and the gradients of the first output, a loss, by all parameters that require them are outputs, too: 'weight.grad'
+   * (ai.onnx.preview.training's Gradient). Parameters are inputs then, whose defaults they are (`keepInputs` of compile()).
+   */
+  readonly gradients?: boolean | undefined;
 }
 
 const NO_NAMES = undefined as readonly string[] | undefined;
@@ -83,18 +90,36 @@ function tensorsOf(made: unknown): Tensor[] {
   return Object.values(made).flatMap(tensorsOf);
 }
 
-function trace(module: Module, given: readonly Tensor[], shapes: readonly (readonly number[])[]): Trace {
+/** `learnt`: what gradients of the first output are computed by, too. */
+function trace(module: Module, given: readonly Tensor[], shapes: readonly (readonly number[])[], learnt: readonly Tensor[]): Trace {
   const recorder = getRecorder();
   const places = given.map(({dtype, device}, at) => new Tensor(new Value(recorder.leaf(dtype, shapes[at] ?? []), device, false)));
-  const outputs = tensorsOf(traced(false, () => module.forward(...places) as unknown));
+  const state = module.buffers().map((buffer) => [buffer, buffer.value.hold()] as const);
+  const outputs = apart(() => {
+    let made: Tensor[];
+    try {
+      made = tensorsOf(traced(learnt.length > 0, () => module.forward(...places) as unknown));
+    } finally {
+      // Statistics that moved are where they were.
+      for (const [buffer, before] of state) {
+        if (buffer.value === before) before.release();
+        else buffer.assign(before);
+      }
+    }
+    const [loss] = made;
+    if (!loss || !learnt[0]) return made;
+    if (loss.size !== 1) throw wrong(`exportOnnx: gradients: the first output has shape ${shapeText(loss.shape)}; a loss is one number`);
+    const gradients = recorder.gradient(loss.value.recorded, learnt.map(({value}) => value.recorded));
+    return [...made, ...gradients.map((each) => new Tensor(new Value(each, loss.device, false)))];
+  });
   return {places, outputs, ...recorder.plan(outputs.map(({value}) => value.id), false)};
 }
 
 const TRACES = [0, 1, 2];
 
 /** One trace where there are no dimensions; else three, with the extents of the dimensions. */
-function tracesOf(module: Module, given: readonly Tensor[], dims: readonly Dim[]): [traces: Trace[], extents: number[][]] {
-  if (dims.length === 0) return [[trace(module, given, given.map(({shape}) => shape))], []];
+function tracesOf(module: Module, given: readonly Tensor[], dims: readonly Dim[], learnt: readonly Tensor[]): [traces: Trace[], extents: number[][]] {
+  if (dims.length === 0) return [[trace(module, given, given.map(({shape}) => shape), learnt)], []];
   let problem: unknown;
   for (const extents of choices(dims)) {
     const shapes = TRACES.map((at) => given.map(({shape}, port) =>
@@ -103,7 +128,7 @@ function tracesOf(module: Module, given: readonly Tensor[], dims: readonly Dim[]
         return extents[dim]?.[at] ?? extent;
       })));
     try {
-      return [shapes.map((each) => trace(module, given, each)), extents];
+      return [shapes.map((each) => trace(module, given, each, learnt)), extents];
     } catch (error) {
       problem ??= recordError('exportOnnx: dynamicAxes', error);
     }
@@ -113,18 +138,20 @@ function tracesOf(module: Module, given: readonly Tensor[], dims: readonly Dim[]
 
 /** As exportOnnx() of onnx_model.ts. */
 export async function exportOnnx(module: Module, inputs: readonly Tensor[], given: ExportOptions): Promise<Uint8Array> {
-  const known = {name: 'module', inputs: NO_NAMES, outputs: NO_NAMES, dynamicAxes: {} as DynamicAxes};
+  const known = {name: 'module', inputs: NO_NAMES, outputs: NO_NAMES, dynamicAxes: {} as DynamicAxes, training: false, gradients: false};
   const options = optionsOf('exportOnnx', known, [given], {inputNames: 'inputs', outputNames: 'outputs'});
   const names = inputs.map((_, at) => options.inputs?.[at] ?? `x${at}`);
   const dims = dimsOf(options.dynamicAxes, inputs, names, options.outputs ?? []);
   // Parameters that are still to be computed would be exported as how they are.
   await synchronize();
   const modes = module.modules().map((each) => [each, each.training] as const);
-  module.eval();
+  module.train(options.training || options.gradients);
+  const named = options.gradients ? module.namedParameters().filter(([, {requiresGrad}]) => requiresGrad) : [];
+  if (options.gradients && !named[0]) throw wrong('exportOnnx: gradients: the module has no parameters that require them');
   let traces: Trace[];
   let extents: number[][];
   try {
-    [traces, extents] = tracesOf(module, inputs, dims);
+    [traces, extents] = tracesOf(module, inputs, dims, named.map(([, each]) => each));
   } finally {
     for (const [each, training] of modes) each.training = training;
   }
@@ -152,7 +179,11 @@ export async function exportOnnx(module: Module, inputs: readonly Tensor[], give
       programs: traces.map(({program}) => program),
       ports: inputs.map(({dtype, shape}, at) => ({name: names[at] ?? '', dtype, shape, feed: first.feeds.indexOf(ids[at] ?? -1)})),
       feeds,
-      outputs: first.outputs.map((_, at) => options.outputs?.[at] ?? `y${at}`),
+      outputs: first.outputs.map((_, at) => {
+        const gradient = named[at - first.outputs.length + named.length];
+        return gradient ? `${gradient[0]}.grad` : options.outputs?.[at] ?? `y${at}`;
+      }),
+      opensParameters: options.gradients,
       dims: dims.map(({name, places}, at) => ({name, places, extents: extents[at] ?? []})),
     });
   } catch (problem) {

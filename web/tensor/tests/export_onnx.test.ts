@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {type DynamicAxes, exportOnnx, nn, OnnxModel, Tensor} from '../src/index.ts';
-import {fill, near, ramp, skip} from './start.ts';
+import {Compiler} from '../../compiler/src/index.ts';
+import {load, tensor} from '../../runtime/src/index.ts';
+import {type DynamicAxes, exportOnnx, grad, nn, noGrad, OnnxModel, Tensor} from '../src/index.ts';
+import {fill, near, ramp, skip, wasm} from './start.ts';
 
 const BN: DynamicAxes = {0: {0: 'b', 1: 'n'}};
 
@@ -107,4 +109,67 @@ test('what cannot be a dimension is said', {skip}, async () => {
   await refuses((x) => x, {0: {0: 'n', 1: 'n'}}, /'n' is 2 and 5/);
   await refuses((x) => x.add(Tensor.ones([5])), BN, /dynamicAxes|\[5\]/);
   await refuses(() => 'text', {}, /other things than tensors/);
+});
+
+class Loss extends nn.Module {
+  readonly net: nn.Module;
+  constructor(net: nn.Module) {
+    super();
+    this.net = net;
+  }
+  forward(x: Tensor, classes: Tensor): Tensor {
+    return nn.functional.crossEntropy(this.net.forward(x) as Tensor, classes);
+  }
+}
+
+test('a loss and its gradients are a training graph, whose parameters are inputs with defaults', {skip}, async () => {
+  const module = fill(new Loss(new nn.Sequential(new nn.Linear(3, 4), new nn.BatchNorm1d(4), new nn.ReLU(), new nn.Linear(4, 5))));
+  const x = floats(4, 3);
+  const classes = ramp([4], 3, 5, 0, 1).cast('i64');
+  module.eval();
+  const before = await Promise.all(module.buffers().map((each) => each.array()));
+  const bytes = await exportOnnx(module, [x, classes], {inputs: ['x', 'classes'], outputs: ['loss'], gradients: true, dynamicAxes: {x: {0: 'n'}, classes: {0: 'n'}}});
+  assert.equal(module.training, false);
+  for (const [at, each] of module.buffers().entries()) await near(each, before[at] as never, 0);
+  const names = module.namedParameters().map(([name]) => name);
+  using compiler = await Compiler.open({wasm});
+  using package_ = await load(await compiler.compile(bytes, {target: 'wasm', keepInputs: names}));
+  module.train();
+  for (const rows of [4, 7]) {
+    const [a, b] = [floats(rows, 3), ramp([rows], 3, 5, 0, 1).cast('i64')];
+    const feeds = {x: tensor(await a.data<Float32Array>(), [rows, 3]), classes: tensor(await b.data<BigInt64Array>(), [rows])};
+    const made = await package_.run(feeds);
+    const loss = module.forward(a, b);
+    const gradients = grad(loss, module.parameters());
+    await near(new Tensor(await made['loss']?.data() as Float32Array, {shape: []}), await loss.item(), 1e-4, 'loss');
+    for (const [at, name] of names.entries()) {
+      const wanted = gradients[at] as Tensor;
+      await near(new Tensor(await made[`${name}.grad`]?.data() as Float32Array, {shape: wanted.shape}), await wanted.array(), 1e-4, name);
+    }
+    // Other parameters than the model's own.
+    noGrad(() => module.parameters().forEach((each) => each.assign(each.mul(0.5))));
+    const halves = await Promise.all(module.namedParameters().map(async ([name, each]) => [name, tensor(await each.data<Float32Array>(), [...each.shape])] as const));
+    const other = await package_.run({...feeds, ...Object.fromEntries(halves)});
+    await near(new Tensor(await other['loss']?.data() as Float32Array, {shape: []}), await module.forward(a, b).item(), 1e-4, 'other loss');
+    noGrad(() => module.parameters().forEach((each) => each.assign(each.mul(2))));
+  }
+});
+
+test('dropout draws in each run of what is exported for training', {skip}, async () => {
+  const x = Tensor.ones([64]);
+  const module = new nn.Dropout(0.25);
+  const model = new OnnxModel(await exportOnnx(module, [x], {training: true}));
+  assert.equal(model.getNodes().filter(({opType}) => opType === 'Dropout').length, 1);
+  const first = await model.call(x).data<Float32Array>();
+  assert.ok(first.every((each) => each === 0 || Math.abs(each - 4 / 3) < 1e-6));
+  assert.ok(first.some((each) => each === 0) && first.some((each) => each !== 0));
+  await near(new OnnxModel(await exportOnnx(module, [x])).call(x), await x.array());
+  await assert.rejects(exportOnnx(module, [x], {gradients: true}), /no parameters/);
+  await assert.rejects(exportOnnx(new nn.Linear(2, 2), [floats(1, 2)], {gradients: true}), /shape \[1, 2\]; a loss is one number/);
+});
+
+test('a module that is deeper than what is recorded at once is exported', {skip}, async () => {
+  const module = new Of((x) => Array.from({length: 1100}).reduce<Tensor>((y) => y.tanh().add(x), x));
+  const model = new OnnxModel(await exportOnnx(module, [floats(3)], {dynamicAxes: {0: [0]}}));
+  assert.equal(model.getNodes().length, 2200);
 });

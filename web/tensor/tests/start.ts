@@ -7,7 +7,8 @@ import {init, type Nested, type nn, Tensor} from '../src/index.ts';
 
 const path = process.env['GOSSAMER_COMPILER_WASM'] ?? join(import.meta.dirname, '../../../../../build-wasm/compiler.wasm');
 export const skip = existsSync(path) ? false : 'compiler.wasm is not built (make wasm)';
-if (!skip) await init({wasm: readFileSync(path)});
+export const wasm = skip ? new Uint8Array() : readFileSync(path);
+if (!skip) await init({wasm});
 
 const flat = (value: Nested): number[] => (Array.isArray(value) ? (value as Nested[]).flatMap(flat) : [Number(value)]);
 const shapeOf = (value: Nested): number[] => (Array.isArray(value) ? [value.length, ...shapeOf((value as Nested[])[0] ?? 0)] : []);

@@ -1,11 +1,13 @@
 /** What layers compute, as functions (PyTorch's torch.nn.functional). */
 import {resample} from '../composed/functional.ts';
+import {looks} from '../execution.ts';
 import {type Given, optionsOf} from '../options.ts';
 import {
   type AvgPoolOptions, type AvgPoolPlaces, CONV_TRANSPOSE, type ConvOptions, type ConvPlaces, type PerAxis, type PoolOptions, type PoolPlaces, RESIZE, type ResizeOptions,
   type ResizePlaces,
 } from '../products.ts';
 import {randomBits} from '../random_bits.ts';
+import {constant} from '../recording.ts';
 import {broadcastShapes, type Shape, wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
 import {traced} from '../tracing.ts';
@@ -126,6 +128,8 @@ export function dropout(x: Tensor, p = 0.5, training = true): Tensor {
   if (!(p >= 0 && p <= 1)) throw wrong(`dropout: a probability of ${p}`);
   if (!training || p === 0) return x;
   if (p === 1) return x.mul(0);
+  // An export: other elements in each run.
+  if (looks()) return x.apply('Dropout', [x, constant('f32', [], [p]), constant('bool', [], [1])]);
   const kept = randomBits(x.shape, x).bitwiseRightShift(8).cast('f32').ge(p * 2 ** 24);
   return x.mul(kept.cast(x.dtype)).mul(1 / (1 - p));
 }
