@@ -145,6 +145,9 @@ Result<OpenedModel> open(const fs::path& path, std::string_view dtype) {
                 cat("give an ONNX or GGUF file, or a folder with config.json and ",
                     safetensors::only_file));
   }
+  if (path.extension() == ".safetensors" && is_model_folder(path.parent_path()))
+    return fail("has weights alone",
+                cat("give the folder with config.json, ", path.parent_path().string()));
   if (!dtype.empty())
     return fail("has weights in the form that they have",
                 "leave out dtype, which is for folders with safetensors files");

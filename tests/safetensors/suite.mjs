@@ -125,6 +125,11 @@ refused('a number that is not finite', 'llama', (to) => {
 refused('no weights', 'mistral', (to) => rmSync(file(to)), /a folder without a model that is known \(give an ONNX or GGUF file, or a folder with config\.json and model\.safetensors/);
 refused('an adapter', 'mistral', (to) => (rmSync(file(to)), writeFileSync(file(to, 'adapter_config.json'), '{}')), /is an adapter.*merge/);
 
+recorded('a file of the folder in place of the folder', () => {
+  const {status, stderr} = spawnSync(gossamer, ['compile', path.join(folder, 'llama/model.safetensors'), '--target', 'wasm', '-o', path.join(work, 'none')], {encoding: 'utf8'});
+  return status === 1 && /has weights alone \(give the folder with config\.json, \S+llama\)/.test(stderr) ? undefined : stderr;
+});
+
 await testPages({tally, folder, build, work, names});
 rmSync(work, {recursive: true});
 tally.end();
