@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct GenerateOptions {
   double top_p = 1, min_p = 0;
   double repetition_penalty = 1;                       // for tokens of the prompt and of the text
   double presence_penalty = 0, frequency_penalty = 0;  // for tokens of the text
+  // Added to the logits of these tokens, after penalties and before the temperature: -100 excludes
+  // a token of most models, 100 leaves no other.
+  std::map<int64_t, double> logit_bias = {};
   // One seed gives one text on a target; without, each call has another one. Below 2^53 it is the
   // same as the `seed` of pages.
   std::optional<uint64_t> seed = std::nullopt;
@@ -41,8 +45,8 @@ struct GenerateOptions {
 
 struct LogProbability {
   int64_t id = 0;
-  // Natural logarithm of the probability that the model gives, before temperature, filters and
-  // penalties.
+  // Natural logarithm of the probability that the model gives, before temperature, filters,
+  // penalties and biases.
   float value = 0;
 };
 

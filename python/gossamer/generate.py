@@ -249,9 +249,11 @@ def options_of(given: dict[str, Any]) -> _core.GenerateOptions:
         if name == "seed":
             value = int(value) % 2**64
         try:
+            if name == "logit_bias":
+                value = {operator.index(token): float(bias) for token, bias in value.items()}
             setattr(options, name, list(value) if name == "stop_tokens" else value)
-        except TypeError as problem:
-            raise Error(f"{name} is {value!r}, not a number" + (" each" if name == "stop_tokens" else ""), "generate()") from problem
+        except (TypeError, ValueError, AttributeError) as problem:
+            raise Error(f"{name} is {value!r}, not a number" + (" each" if name in ("stop_tokens", "logit_bias") else ""), "generate()") from problem
     return options
 
 

@@ -151,6 +151,7 @@ class Model:
         repetition_penalty: float = 1,
         presence_penalty: float = 0,
         frequency_penalty: float = 0,
+        logit_bias: Mapping[int, float] | None = None,
         seed: int | None = None,
         ahead: int | None = None,
         prompt_chunk: int = 1024,
@@ -168,7 +169,8 @@ class Model:
         max_tokens: None goes on until a stop token, or the end of the context. stop_tokens: they end the text and are not given.
         temperature: 0 takes the likeliest token, otherwise logits are divided by it. top_k, top_p, min_p: filters of draws, in this
         order. repetition_penalty: for tokens of the prompt and of the text; presence_penalty, frequency_penalty: for tokens of the text,
-        once, and for each time. seed: one seed gives one text on a target; None: another one in each call. ahead: runs that a GPU is sent
+        once, and for each time. logit_bias: what is added to the logits of tokens, after penalties: -100 excludes a token of most models, 100 leaves
+        no other. seed: one seed gives one text on a target; None: another one in each call. ahead: runs that a GPU is sent
         before the first of them is read; None: by how long a run takes. prompt_chunk: a longer prompt is fed in runs of this many tokens,
         which bounds the memory that it takes. top_logprobs: the number of likeliest tokens in Generation.top. prompt_lookup_num_tokens: guesses at most this
         number of tokens by what followed the same tokens before, and checks them in one run, which is faster where text repeats, for greedy text of packages

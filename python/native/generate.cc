@@ -1,5 +1,6 @@
 #include "generate.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -135,6 +136,7 @@ void define_generate(nb::module_& m) {
       .def_rw("repetition_penalty", &GenerateOptions::repetition_penalty)
       .def_rw("presence_penalty", &GenerateOptions::presence_penalty)
       .def_rw("frequency_penalty", &GenerateOptions::frequency_penalty)
+      .def_rw("logit_bias", &GenerateOptions::logit_bias)
       .def_rw("seed", &GenerateOptions::seed)
       .def_rw("ahead", &GenerateOptions::ahead)
       .def_rw("prompt_chunk", &GenerateOptions::prompt_chunk)

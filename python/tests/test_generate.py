@@ -96,6 +96,15 @@ def test_penalties_are_those_of_the_definition(model):
     assert list(model.generate(PROMPT, max_tokens=16, **given)) == text_by_runs(model, 16, penalised)
 
 
+def test_biases_are_added_to_logits(model):
+    bias = {text_by_runs(model, 1)[0]: -100, 3: 0.4, WORDS - 1: 0.2}
+    added = np.array([bias.get(word, 0) for word in range(WORDS)])
+    assert list(model.generate(PROMPT, max_tokens=12, logit_bias=bias)) == text_by_runs(model, 12, lambda logits, said: logits + added)
+    for wrong in ({WORDS: 1}, {0: float("nan")}, {"a": 1}, {0: None}, [3]):
+        with pytest.raises(gossamer.Error, match="logit_bias"):
+            model.generate(PROMPT, logit_bias=wrong)
+
+
 def shares_of(logits, temperature, top_k=WORDS, top_p=1.0, min_p=0.0):
     """The definition of filters: probabilities by token."""
     weights = np.exp((logits - logits.max()) / temperature)

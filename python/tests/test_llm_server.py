@@ -191,6 +191,31 @@ def test_fifty_clients_at_once(url, llm):
     assert tokens / steps > 2  # they were computed together
 
 
+def test_biases_echoes_and_the_best_of_several(client, llm):
+    ask = {"model": "tiny", "prompt": "hello", "max_tokens": 6}
+    plain = llm.complete("hello", max_tokens=6, temperature=0, top_logprobs=1)
+    text, token = plain.text, llm.encode("e")[-1]
+    assert client.completions.create(**ask, temperature=1, logit_bias={str(token): 100}).choices[0].text == "eeeeee"
+    assert llm.complete("hello", max_tokens=6, logit_bias={token: 100}).text == "eeeeee"
+    chat = client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=4, logit_bias={str(token): 100})
+    assert chat.choices[0].message.content == "eeee"
+
+    echoed = client.completions.create(**ask, temperature=0, echo=True, logprobs=1).choices[0]
+    assert echoed.text == "hello" + text and echoed.logprobs.text_offset[0] == len("hello")
+    assert text_of(client.completions.create(**ask, temperature=0, echo=True, stream=True))[0] == {0: "hello" + text}
+
+    def mean(choice):
+        return sum(choice.logprobs.token_logprobs) / len(choice.logprobs.token_logprobs)
+
+    every = client.completions.create(**ask, temperature=1, seed=3, n=5, logprobs=1).choices
+    best = client.completions.create(**ask, temperature=1, seed=3, n=2, best_of=5, logprobs=1)
+    ranked = sorted(every, key=mean, reverse=True)
+    assert [each.text for each in best.choices] == [each.text for each in ranked[:2]] and [each.index for each in best.choices] == [0, 1]
+    assert best.usage.completion_tokens == sum(len(each.logprobs.tokens) for each in every)
+    unasked = client.completions.create(**ask, temperature=1, seed=3, best_of=5).choices
+    assert [each.text for each in unasked] == [ranked[0].text] and unasked[0].logprobs is None
+
+
 WRONG = [
     ({"messages": []}, 400, "messages", "empty_array"),
     ({"messages": [{"role": "king", "content": "x"}]}, 400, "messages[0]", "invalid_value"),
@@ -199,7 +224,11 @@ WRONG = [
     ({"max_tokens": 0}, 400, "max_tokens", "invalid_value"),
     ({"n": 1000}, 400, "n", "invalid_value"),
     ({"extra_body": {"unheard_of": 1}}, 400, "unheard_of", "unknown_parameter"),
-    ({"logit_bias": {"5": 10}}, 400, "logit_bias", "unsupported_parameter"),
+    ({"logit_bias": {"5": 101}}, 400, "logit_bias", "invalid_value"),
+    ({"logit_bias": {"five": 1}}, 400, "logit_bias", "invalid_value"),
+    ({"logit_bias": {"5": "1"}}, 400, "logit_bias", "invalid_value"),
+    ({"logit_bias": {"999999999": 1}}, 400, "logit_bias", "invalid_value"),
+    ({"logit_bias": {"9" * 5000: 1}}, 400, "logit_bias", "invalid_value"),
     ({"top_logprobs": 3}, 400, "top_logprobs", "invalid_value"),
     ({"stop": ""}, 400, "stop", "invalid_value"),
     ({"tool_choice": "required"}, 400, "tool_choice", "invalid_value"),
@@ -217,6 +246,10 @@ def test_bad_requests(client, stream):
         with pytest.raises(openai.APIStatusError) as found:
             client.chat.completions.create(**{"model": "tiny", "messages": MESSAGES, "stream": stream, **given})
         assert (found.value.status_code, found.value.param, found.value.code) == (status, param, code), given
+    for given, param in (({"best_of": 2, "n": 3}, "best_of"), ({"best_of": 0}, "best_of"), ({"echo": 1}, "echo"), ({"suffix": "x"}, "suffix"), ({"logit_bias": []}, "logit_bias")):
+        with pytest.raises(openai.BadRequestError) as found:
+            client.completions.create(model="tiny", prompt="hello", stream=stream, **given)
+        assert found.value.param == param, given
     for prompt in ([1, 5000], [1, -1], [1, 2**70]):
         with pytest.raises(openai.BadRequestError):
             client.completions.create(model="tiny", prompt=prompt, stream=stream)

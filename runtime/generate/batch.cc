@@ -120,7 +120,7 @@ Result<bool> Batch::mixes_lengths() {
 
 Result<int64_t> Batch::add(std::span<const int64_t> prompt, const GenerateOptions& options,
                            std::span<const int32_t> mask) {
-  GS_TRY(check_options(options));
+  GS_TRY(check_options(model_, options, words_));
   GS_TRY(check_prompt(prompt, words_));
   waiting_.push_back({next_,
                       {prompt.begin(), prompt.end()},

@@ -83,7 +83,7 @@ int64_t Chooser::choose(std::span<const float> logits, int64_t total,
                         std::span<const int32_t> mask) {
   std::span<const float> values = logits;
   const bool draws = options_.temperature > 0;
-  if (draws || !counts_.empty() || !mask.empty()) {
+  if (draws || !counts_.empty() || !options_.logit_bias.empty() || !mask.empty()) {
     values_.assign(logits.begin(), logits.end());
     values = values_;
   }
@@ -98,6 +98,8 @@ int64_t Chooser::choose(std::span<const float> logits, int64_t total,
     value = value > 0 ? value / repetition : value * repetition;
     value -= (count > 1 ? presence : 0) + static_cast<float>(count >> 1) * frequency;
   }
+  for (const auto& [id, bias] : options_.logit_bias)
+    values_[static_cast<size_t>(id)] += static_cast<float>(bias);
   if (draws)
     for (float& value : values_) value /= temperature;
   if (!mask.empty())

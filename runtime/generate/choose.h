@@ -15,7 +15,9 @@ class Chooser {
   // `words`: the size of the vocabulary. Options are in their ranges (check_options).
   Chooser(const GenerateOptions& options, std::span<const int64_t> prompt, int64_t words);
   // The likeliest token, whatever else is asked for.
-  bool is_plain() const { return options_.temperature == 0 && counts_.empty(); }
+  bool is_plain() const {
+    return options_.temperature == 0 && counts_.empty() && options_.logit_bias.empty();
+  }
   // Counts a token that was chosen, for penalties.
   void push(int64_t token);
   // `total`: how many tokens the text has by now, with those of the prompt, which tells the draws

@@ -30,8 +30,9 @@ Result<std::unique_ptr<Generator>> Generator::begin(Model& model, std::span<cons
                                                     std::map<std::string, HostTensor> feeds,
                                                     const TextCache* cache) {
   GS_TRY(check_model(model));
-  GS_TRY(check_options(options));
-  GS_TRY(check_prompt(prompt, model.outputs()[place_of(model.outputs(), "logits")].shape.back()));
+  const int64_t words = model.outputs()[place_of(model.outputs(), "logits")].shape.back();
+  GS_TRY(check_options(model, options, words));
+  GS_TRY(check_prompt(prompt, words));
   GS_TRY(claim(model));
   // From here on it releases the model.
   std::unique_ptr<Generator> made(new Generator(model, {prompt.begin(), prompt.end()}, options));

@@ -32,7 +32,7 @@ bool penalises(const GenerateOptions& options) {
          options.frequency_penalty != 0;
 }
 
-Result<> check_options(const GenerateOptions& options) {
+Result<> check_options(const Model& model, const GenerateOptions& options, int64_t words) {
   const struct {
     const char* name;
     double value, least, most;
@@ -56,6 +56,19 @@ Result<> check_options(const GenerateOptions& options) {
                      most == no_limit
                          ? cat(name, " is ", value, ", not at least ", least)
                          : cat(name, " is ", value, ", not between ", least, " and ", most));
+  constexpr double most = 1e6;
+  for (const auto& [id, bias] : options.logit_bias) {
+    if (id < 0 || id >= words)
+      return fail_at("generate()",
+                     cat("logit_bias has token ", id, ", the vocabulary is 0 to ", words - 1));
+    if (!(bias >= -most && bias <= most))
+      return fail_at("generate()", cat("logit_bias of token ", id, " is ", bias, ", not between ",
+                                       -most, " and ", most));
+  }
+  const auto port = std::ranges::find(model.inputs(), "sampling.penalties", &Port::name);
+  if (!options.logit_bias.empty() && port != model.inputs().end() && port->shape[0] >= 0)
+    return fail_at("generate()", "the package was compiled before logit_bias was there",
+                   "compile the model again");
   return {};
 }
 
@@ -69,15 +82,21 @@ std::map<std::string, HostTensor> sampling_of(const GenerateOptions& options, in
     filters = {by_k ? static_cast<float>(options.top_k) : none,
                by_p ? static_cast<float>(options.top_p) : none,
                by_share ? static_cast<float>(std::log(options.min_p)) : -none};
+  std::vector<float> penalties = {static_cast<float>(options.repetition_penalty),
+                                  static_cast<float>(options.presence_penalty),
+                                  static_cast<float>(options.frequency_penalty)};
+  const size_t first = penalties.size();
+  if (!options.logit_bias.empty()) penalties.resize(first + static_cast<size_t>(words));
+  for (const auto& [id, bias] : options.logit_bias)
+    penalties[first + static_cast<size_t>(id)] = static_cast<float>(bias);
+  const auto penalty_count = static_cast<int64_t>(penalties.size());
   const uint64_t seed = seed_of(options);
   const std::vector<uint32_t> halves = {static_cast<uint32_t>(seed),
                                         static_cast<uint32_t>(seed >> 32)};
   return {
       {"sampling.temperature", floats({sampled}, temperature)},
       {"sampling.filters", floats({filtered, 3}, filters)},
-      {"sampling.penalties", floats({3}, {static_cast<float>(options.repetition_penalty),
-                                          static_cast<float>(options.presence_penalty),
-                                          static_cast<float>(options.frequency_penalty)})},
+      {"sampling.penalties", floats({penalty_count}, penalties)},
       {"sampling.seed", tensor_of<uint32_t>(ir::DType::i32, {2}, halves)},
   };
 }

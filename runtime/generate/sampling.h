@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "gossamer/generate.hpp"
+#include "runtime/model.h"
 #include "runtime/tensor.h"
 
 namespace gossamer::runtime {
@@ -30,8 +31,9 @@ uint64_t seed_of(const GenerateOptions& options);
 // Whether a penalty changes logits.
 bool penalises(const GenerateOptions& options);
 
-// Errors: an option out of its range.
-Result<> check_options(const GenerateOptions& options);
+// `words`: the size of the vocabulary. Errors: an option out of its range, a package without
+// biases.
+Result<> check_options(const Model& model, const GenerateOptions& options, int64_t words);
 
 // By input. `words`: the size of the vocabulary.
 std::map<std::string, HostTensor> sampling_of(const GenerateOptions& options, int64_t words);

@@ -50,7 +50,7 @@ class Sampling {
     const ValueId filters = value("sampling.filters", DType::f32);
     input(filters, {dim("sampling.filtered", 0, 1), ir::index(3)}, ops::floats({0, 3}, {}));
     const ValueId penalties = value("sampling.penalties", DType::f32);
-    input(penalties, {ir::index(3)}, ops::floats({3}, {1, 0, 0}));
+    input(penalties, {dim("sampling.biased", 0, 3)}, ops::floats({3}, {1, 0, 0}));
 
     const ValueId mask = value("sampling.mask", DType::i32);
     const Expr masked = dim("sampling.masked", 0, 1);
@@ -86,7 +86,7 @@ class Sampling {
     return graph_.add_value(std::move(made));
   }
 
-  // A dimension of the input that is added next: 0, or what it is where something is asked for.
+  // A dimension of the input that is added next, and what it is estimated to be.
   Expr dim(const std::string& name, int axis, int64_t asked) {
     const ir::Var var = ir::dimension(name, asked);
     graph_.dims.push_back({var, static_cast<int>(graph_.inputs.size()), axis});

@@ -11,7 +11,8 @@ namespace gossamer::graph {
 // often each token was generated, past_token_counts to present_token_counts i32 [batch, counts].
 // Inputs with defaults say how; without rows, they ask for nothing: sampling.temperature f32
 // [sampled], sampling.filters f32 [filters, 3] (k, p, the logarithm of min-p), sampling.penalties
-// f32 [3] (repetition, presence, frequency), sampling.seed i32 [2],
+// f32 [3] (repetition, presence, frequency) or [3 + vocabulary] (and what is added to each logit),
+// sampling.seed i32 [2],
 // sampling.mask i32 [batch or 0, vocabulary / 32] (a bit for each token that may be chosen, the
 // lowest bit first). See ai.gossamer.SampleToken.
 // `speculate`: also sampling.rows i32 [rows], of whose elements only the number counts. The last so

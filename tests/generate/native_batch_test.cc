@@ -132,7 +132,10 @@ TEST_P(NativeBatchTest, EachHasItsOwnSettings) {
       {.max_tokens = 12},
       {.max_tokens = 12, .temperature = 1.5, .top_k = 5, .seed = 7},
       {.max_tokens = 12, .temperature = 1, .top_p = 0.6, .seed = uint64_t{1} << 40},
-      {.max_tokens = 12, .repetition_penalty = 1.3, .frequency_penalty = 0.5},
+      {.max_tokens = 12,
+       .repetition_penalty = 1.3,
+       .frequency_penalty = 0.5,
+       .logit_bias = {{3, 0.5}, {8, -100}}},
       {.max_tokens = 12, .temperature = 1.2, .min_p = 0.1, .presence_penalty = 0.5, .seed = 9}};
   std::vector<Ids> wanted;
   for (size_t at = 0; at < options.size(); ++at)

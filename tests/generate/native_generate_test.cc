@@ -64,6 +64,15 @@ TEST_P(NativeGenerateTest, GreedyTextIsThatOfRuns) {
   EXPECT_EQ(text_of(*model, {.max_tokens = 0}), Ids());
 }
 
+TEST_P(NativeGenerateTest, BiasesExcludeAndForceTokens) {
+  const Ids said = text_of(*model, {.max_tokens = 8});
+  const Ids without = text_of(*model, {.max_tokens = 8, .logit_bias = {{said[0], -100}}});
+  EXPECT_EQ(std::ranges::count(without, said[0]), 0);
+  EXPECT_EQ(text_of(*model, {.max_tokens = 4, .temperature = 1, .logit_bias = {{7, 100}}}),
+            Ids(4, 7));
+  EXPECT_EQ(text_of(*model, {.max_tokens = 8}), said);
+}
+
 TEST_P(NativeGenerateTest, OneSeedOneText) {
   for (GenerateOptions options : {GenerateOptions{.temperature = 1},
                                   {.temperature = 1.5, .top_k = 5},
@@ -318,6 +327,9 @@ TEST_P(NativeGenerateTest, WrongUse) {
   says(error_of({.top_p = 7}), "top_p is 7");
   says(error_of({.temperature = std::nan("")}), "temperature");
   says(error_of({.prompt_chunk = 0}), "prompt_chunk is 0");
+  says(error_of({.logit_bias = {{words, 1}}}),
+       "logit_bias has token 60, the vocabulary is 0 to 59");
+  says(error_of({.logit_bias = {{1, std::nan("")}}}), "logit_bias of token 1");
   EXPECT_FALSE(model->generate(prompt, {}, {{"other", Tensor::of<float>({1}, std::vector{1.f})}}));
   // None of them holds the model.
   EXPECT_EQ(text_of(*model, {.max_tokens = 1}).size(), 1u);

@@ -11,7 +11,7 @@ import {startBrowser} from '../../tools/demo/browser.mjs';
 import {opened, serve} from '../npm/forms.mjs';
 import {llama} from '../state/llama.mjs';
 import {Tally} from '../tally.mjs';
-import {batches, caches, constraintOf, draws, ends, guesses, logprobs, loop, penalised, PROMPT, restricted, ruleNames, SAMPLED, textOf} from './use.mjs';
+import {biased, batches, caches, constraintOf, draws, ends, guesses, logprobs, loop, penalised, PROMPT, restricted, ruleNames, SAMPLED, textOf} from './use.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -44,6 +44,11 @@ tally.record('greedy tokens in Node', same(await textOf(speaker, {maxTokens: TOK
 for (const promptChunk of [1, 2]) tally.record(`greedy tokens in Node, the prompt by ${promptChunk}`, same(await textOf(speaker, {maxTokens: TOKENS, promptChunk}), said));
 const careful = await loop(speaker, TOKENS, penalised(PENALTIES));
 for (const promptChunk of [1024, 2]) tally.record(`penalties in Node, the prompt by ${promptChunk}`, same(await textOf(speaker, {maxTokens: TOKENS, ...PENALTIES, promptChunk}), careful));
+// Of the tokens of the greedy text the first is excluded, and others are likelier.
+const BIAS = {logitBias: {[said[0]]: -100, [said[1]]: -0.5, 0: 0.3, 150: 0.25, 999: 0.2}};
+const inclined = await loop(speaker, TOKENS, biased(BIAS));
+tally.record('biases in Node', same(await textOf(speaker, {maxTokens: TOKENS, ...BIAS}), inclined) ?? (inclined.includes(said[0]) ? 'the excluded token was chosen' : undefined));
+tally.record('a bias of 100 in Node', same(await textOf(speaker, {maxTokens: 4, temperature: 1, logitBias: {7: 100}}), [7, 7, 7, 7]));
 for (const [what, problem] of Object.entries({none: undefined, ...(await ends(speaker, {said, chains: false}))})) tally.record(`ends in Node: ${what}`, problem);
 tally.record('log-probabilities in Node', await logprobs(speaker, said));
 const restrictedTexts = {};
@@ -171,6 +176,7 @@ try {
     tally.record(`log-probabilities on ${device}`, error ?? problem);
   }
   await check('penalties', PENALTIES, careful);
+  await check('biases', BIAS, inclined);
   await check('penalties, the prompt by 1', {...PENALTIES, promptChunk: 1}, careful);
   for (const [name, options] of Object.entries(SAMPLED)) await check(name, {...options, seed: 7}, texts[name]);
   for (const device of ['webgpu', 'webgl']) {

@@ -32,6 +32,9 @@ export const penalised = ({repetitionPenalty = 1, presencePenalty = 0, frequency
     return (logit > 0 ? logit / repetitionPenalty : logit * repetitionPenalty) - (times > 0 ? presencePenalty : 0) - times * frequencyPenalty;
   });
 
+/** The definition of biases. */
+export const biased = ({logitBias}) => (logits) => logits.map((logit, id) => logit + (logitBias[id] ?? 0));
+
 /** By name: whether a token may follow what was said. */
 const RULES = {
   'every third token': (id, said) => id % 3 === said.length % 3,

@@ -150,6 +150,11 @@ class LanguageModel:
         ends = [tokenizer.id_of(end) if isinstance(end, str) else end for end in config.ends]
         self._stop_tokens = sorted({end for end in ends if end is not None})
 
+    @property
+    def words(self) -> int:
+        """The size of the vocabulary."""
+        return next(port.shape[-1] for port in self.model.outputs if port.name == "logits") or 0
+
     def encode(self, text: str) -> list[int]:
         """Tokens of a text, with those that texts begin and end with."""
         return self.tokenizer.encode(text)
@@ -176,7 +181,7 @@ class LanguageModel:
 
         tools: as OpenAI's API describes functions; calls that the model asks for are Answer.tool_calls. variables: of the chat template.
         options: max_tokens, stop, seed, temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty,
-        top_logprobs, response_format, as complete() has them. Raises Error for a conversation that the template refuses, one longer than the context, an
+        logit_bias, top_logprobs, response_format, as complete() has them. Raises Error for a conversation that the template refuses, one longer than the context, an
         option that is unknown or wrong, and while another answer is under way.
         """
         prompt = self.tokenizer.encode(self.prompt_of(messages, tools, **(variables or {})), special=False)
@@ -188,7 +193,7 @@ class LanguageModel:
         options: max_tokens (None: to the end of the context); stop: a string or several, which end the text and are not said; seed: one seed
         gives one text on a target; temperature (0: the likeliest token), top_k, top_p, min_p, repetition_penalty, presence_penalty,
         frequency_penalty: as Model.generate() has them, by default what generation_config.json suggests; top_logprobs: how many of the
-        likeliest tokens Answer.logprobs has for each; response_format: the form of the answer, whose tokens are chosen among those that keep it:
+        likeliest tokens Answer.logprobs has for each; logit_bias: {token: what is added to its logit}; response_format: the form of the answer, whose tokens are chosen among those that keep it:
         {"type": "json_object"}, {"type": "json_schema", "json_schema": {"name": ..., "schema": ...}}, {"type": "regex", "pattern": ...} or
         {"type": "grammar", "grammar": ...} in GBNF. Raises Error as chat(), and for a form that is wrong.
         """
@@ -198,28 +203,27 @@ class LanguageModel:
     def structures(self) -> Structures:
         """Forms of answers. Raises Error where llguidance is not installed."""
         if self._structures is None:
-            words = next(port.shape[-1] for port in self.model.outputs if port.name == "logits")
             with tempfile.TemporaryDirectory() as place:
                 file = self._folder / "tokenizer.json"
                 if self._folder.is_file():
                     file = Path(place, "tokenizer.json")
                     file.write_text(Texts(self._folder).text("tokenizer.json") or "", "utf-8")
-                self._structures = Structures(file, words or 0, self._stop_tokens)
+                self._structures = Structures(file, self.words, self._stop_tokens)
         return self._structures
 
-    def generation_options(self, prompt_tokens: int, *, max_tokens: int | None = None, seed: int | None = None, top_logprobs: int = 0, **choices: Any) -> dict[str, Any]:
+    def generation_options(self, prompt_tokens: int, *, max_tokens: int | None = None, seed: int | None = None, top_logprobs: int = 0, logit_bias: Mapping[int, float] | None = None, **choices: Any) -> dict[str, Any]:
         """Options of Model.generate() for an answer to so many tokens, by those of complete(). Raises Error for an option that is unknown, and for a
         prompt that is longer than the context."""
         for name in choices:
             if name not in CHOICES:
-                raise Error("is not an option", name, f"max_tokens, stop, seed, top_logprobs, response_format, {', '.join(CHOICES)}")
+                raise Error("is not an option", name, f"max_tokens, stop, seed, top_logprobs, logit_bias, response_format, {', '.join(CHOICES)}")
         if prompt_tokens >= self.context_length:
             raise Error(f"has {prompt_tokens} tokens; the model's context has {self.context_length}", "the prompt", "shorten it")
         room = self.context_length - prompt_tokens
         given = {name: choice for name, none in CHOICES.items() if (choice := choices.get(name, self._defaults.get(name, none))) is not None}
         if given.get("top_k", 1) < 1:
             del given["top_k"]
-        return {"max_tokens": room if max_tokens is None else min(max_tokens, room), "stop_tokens": self._stop_tokens, "seed": seed, "top_logprobs": top_logprobs, **given}
+        return {"max_tokens": room if max_tokens is None else min(max_tokens, room), "stop_tokens": self._stop_tokens, "seed": seed, "top_logprobs": top_logprobs, **({"logit_bias": logit_bias} if logit_bias else {}), **given}
 
     def _answer(self, prompt: list[int], tools: bool, *, stop: str | Sequence[str] = (), response_format: Mapping[str, Any] | None = None, **options: Any) -> Answer:
         given = self.generation_options(len(prompt), **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,6 +68,13 @@ FLAG = Kind("a boolean", lambda value: isinstance(value, bool))
 OBJECT = Kind("an object", lambda value: isinstance(value, dict))
 LIST = Kind("an array", lambda value: isinstance(value, list))
 MOST_CHOICES = 128
+MOST_BIAS = 100
+
+
+def _is_bias(value: Any) -> bool:
+    return isinstance(value, dict) and all(re.fullmatch("[0-9]{1,10}", token) and _is_number(bias) and abs(bias) <= MOST_BIAS for token, bias in value.items())
+
+
 
 COMMON = {
     "model": TEXT,
@@ -84,7 +92,7 @@ COMMON = {
     "frequency_penalty": number(-2, 2),
     "repetition_penalty": number(0.01, 100),
     "response_format": OBJECT,
-    "logit_bias": OBJECT,
+    "logit_bias": Kind(f"an object from tokens to numbers of {-MOST_BIAS} to {MOST_BIAS}", _is_bias),
     # Without a meaning here.
     "user": TEXT,
     "metadata": OBJECT,
@@ -110,14 +118,11 @@ COMPLETION = {
     "prompt": Kind(PROMPT, lambda value: _is_text(value) or _is_list(value, _is_text) or _is_tokens(value) or _is_list(value, _is_tokens)),
     "echo": FLAG,
     "logprobs": integer(0, 20),
-    "best_of": integer(1),
+    "best_of": integer(1, MOST_CHOICES),
     "suffix": TEXT,
 }
 MISSING: Sequence[tuple[str, Callable[[Any], bool], str]] = (
-    ("logit_bias", lambda value: not value, "single logits cannot be changed"),
     ("suffix", lambda value: value == "", "text is only continued, not filled in"),
-    ("best_of", lambda value: value == 1, "completions are not ranked"),
-    ("echo", lambda value: not value, "the prompt is not repeated"),
 )
 """Arguments that need something that is not there, unless their value is harmless."""
 
@@ -145,6 +150,11 @@ def checked(body: bytes, table: Mapping[str, Kind], required: str) -> dict[str, 
     for name, is_harmless, missing in MISSING:
         if name in given and not is_harmless(given[name]):
             raise RequestError(f"'{name}' is not supported here: {missing}.", name, "unsupported_parameter")
+    best_of, n = given.get("best_of"), given.get("n", 1)
+    if best_of is not None and best_of < n:
+        raise RequestError(f"Invalid value for 'best_of': {best_of}. It must be at least 'n', which is {n}.", "best_of", "invalid_value")
+    if best_of is not None and best_of > n and given.get("stream"):
+        raise RequestError("'best_of' of more completions than 'n' cannot be streamed.", "best_of", "invalid_value")
     if given.get("top_logprobs") and given.get("logprobs") is not True:
         raise RequestError("'top_logprobs' is only allowed when 'logprobs' is true.", "top_logprobs", "invalid_value")
     if "stream_options" in given and not given.get("stream"):

@@ -59,6 +59,9 @@ class Asked:
     stream: bool
     usage: bool
     logprobs: bool
+    made: int = 1
+    """Answers to each prompt, of which the `n` best are given."""
+    echo: bool = False
 
 
 class Choice:
@@ -67,8 +70,10 @@ class Choice:
     def __init__(self, index: int, job: Job, llm: LanguageModel, asked: Asked) -> None:
         self.index = index
         self.job = job
+        self.echoed = ""
         self.text = ""
         self.tokens = 0
+        self.likelihood = 0.0
         self.reused = 0
         self.finish: str | None = None
         self.logprobs: list[dict[str, Any]] = []
@@ -90,6 +95,7 @@ class Choice:
         self.reused = token.reused
         if token.token is not None:
             self.tokens += 1
+            self.likelihood += token.logprob
             if self._has_logprobs:
                 self.logprobs.append(self._logprob(token))
             text, stopped = self._said.push(token.token)
@@ -150,10 +156,10 @@ class CompletionApi:
     prefix, object, chunk = "cmpl", "text_completion", "text_completion"
 
     def choice(self, of: Choice) -> dict[str, Any]:
-        return {"index": of.index, "text": of.text, "logprobs": self._logprobs(of, 0), "finish_reason": of.finish}
+        return {"index": of.index, "text": of.echoed + of.text, "logprobs": self._logprobs(of, 0), "finish_reason": of.finish}
 
     def first(self, of: Choice) -> dict[str, Any] | None:
-        return None
+        return {"index": of.index, "text": of.echoed, "logprobs": None, "finish_reason": None} if of.echoed else None
 
     def delta(self, of: Choice, text: str, logprobs: int, calls: int) -> dict[str, Any]:
         return {"index": of.index, "text": text, "logprobs": self._logprobs(of, logprobs), "finish_reason": None}
@@ -165,7 +171,7 @@ class CompletionApi:
         new = of.logprobs[first:]
         if not new:
             return None
-        starts = [0]
+        starts = [len(of.echoed)]
         for each in of.logprobs:
             starts.append(starts[-1] + len(each["token"]))
         return {
@@ -309,6 +315,10 @@ class Server:
         prompts = [self._llm.encode(each) if isinstance(each, str) else each for each in (prompt if several else [prompt])]
         logprobs = given.get("logprobs")
         asked = self._asked(given, prompts, given.get("max_tokens", 16), 0 if logprobs is None else max(1, logprobs))
+        asked.echo = given.get("echo", False)
+        asked.made = given.get("best_of", asked.n)
+        if asked.made > asked.n:
+            asked.options["top_logprobs"] = max(1, asked.options["top_logprobs"])
         answer = self._stream if asked.stream else self._whole
         return await answer(request, asked, CompletionApi(), logprobs or 0)
 
@@ -322,6 +332,10 @@ class Server:
                     "messages" if "messages" in given else "prompt",
                     "context_length_exceeded",
                 )
+        bias = {int(token): value for token, value in given.get("logit_bias", {}).items()}
+        words = self._llm.words
+        if unknown := [token for token in bias if token >= words]:
+            raise RequestError(f"Invalid token {unknown[0]} in 'logit_bias': this model has the tokens 0 to {words - 1}.", "logit_bias", "invalid_value")
         stop = given.get("stop", [])
         options = {name: given[name] for name in CHOICES if name in given}
         if isinstance(stream := given.get("stream_options"), dict) and stream.get("include_usage"):
@@ -331,7 +345,7 @@ class Server:
         return Asked(
             prompts=prompts,
             n=given.get("n", 1),
-            options={**options, "max_tokens": most, "seed": given.get("seed"), "top_logprobs": top_logprobs},
+            options={**options, "max_tokens": most, "seed": given.get("seed"), "top_logprobs": top_logprobs, "logit_bias": bias},
             stop=[stop] if isinstance(stop, str) else stop,
             form=given.get("response_format"),
             tools=False,
@@ -340,6 +354,7 @@ class Server:
             stream=given.get("stream", False),
             usage=usage,
             logprobs=top_logprobs > 0,
+            made=given.get("n", 1),
         )
 
     @asynccontextmanager
@@ -348,18 +363,20 @@ class Server:
         engine = self._engine
         if engine is None or self._ends:
             raise RequestError("The server ends.", None, "server_ends", 503)
-        count = len(asked.prompts) * asked.n
+        count = len(asked.prompts) * asked.made
         if engine.waiting + count > max(self._settings.max_waiting, count if engine.waiting == 0 else 0):
             raise RequestError(f"The server is busy: {engine.waiting} texts wait.", None, "server_overloaded", 503, {"Retry-After": "1"})
         choices = []
         for at in range(count):
-            prompt = asked.prompts[at // asked.n]
+            prompt = asked.prompts[at // asked.made]
             options = self._llm.generation_options(len(prompt), **asked.options)
             if options["seed"] is not None:
-                options["seed"] += at % asked.n
+                options["seed"] += at % asked.made
             needs = asked.form is not None or asked.forced
             constraint = await asyncio.to_thread(self._llm.structures.constraint, asked.form, asked.forced, asked.parallel) if needs else None
             choices.append(Choice(at, Job(prompt, options, constraint), self._llm, asked))
+            if asked.echo:
+                choices[-1].echoed = self._llm.decode(prompt)
         try:
             for choice in choices:
                 engine.submit(choice.job)
@@ -387,7 +404,7 @@ class Server:
 
     def _usage(self, asked: Asked, choices: Sequence[Choice]) -> dict[str, Any]:
         prompt, completion = sum(len(each) for each in asked.prompts), sum(choice.tokens for choice in choices)
-        cached = sum(choice.reused for choice in choices if choice.index % asked.n == 0)
+        cached = sum(choice.reused for choice in choices if choice.index % asked.made == 0)
         return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion, "prompt_tokens_details": {"cached_tokens": cached}}
 
     def _head(self, api: Api, kind: str) -> dict[str, Any]:
@@ -411,8 +428,22 @@ class Server:
                 failed = None
             if failed is not None:
                 raise failed
+        usage = self._usage(asked, choices)
+        choices = self._best(asked, choices)
         self._trim(choices, top)
-        return web.json_response({**self._head(api, api.object), "choices": [api.choice(choice) for choice in choices], "usage": self._usage(asked, choices)})
+        return web.json_response({**self._head(api, api.object), "choices": [api.choice(choice) for choice in choices], "usage": usage})
+
+    def _best(self, asked: Asked, choices: Sequence[Choice]) -> list[Choice]:
+        """Of each prompt the answers whose tokens were likeliest, the best first."""
+        if asked.made == asked.n:
+            return list(choices)
+        best = []
+        for at in range(0, len(choices), asked.made):
+            ranked = sorted(choices[at : at + asked.made], key=lambda choice: choice.likelihood / max(1, choice.tokens), reverse=True)
+            best += ranked[: asked.n]
+        for index, choice in enumerate(best):
+            choice.index = index
+        return best
 
     def _trim(self, choices: Sequence[Choice], top: int) -> None:
         """The likeliest tokens that were asked for, which may be fewer than one."""
@@ -452,7 +483,7 @@ class Server:
             try:
                 # Errors before the first token have a status of their own.
                 ready = [await chunks.get()]
-                while isinstance(ready[-1], dict) and len(ready) <= len(choices) and ready[-1].get("delta", {}).get("role"):
+                while isinstance(ready[-1], dict) and len(ready) <= sum(api.first(choice) is not None for choice in choices):
                     ready.append(await chunks.get())
                 for each in ready:
                     if isinstance(each, Exception):

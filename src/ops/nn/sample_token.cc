@@ -25,6 +25,9 @@ constexpr int64_t least_part = 64, most_parts = 4000, most_sums = 128;
 constexpr std::array<std::pair<int, int>, 10> ranks = {
     {{0, 3}, {1, 2}, {2, 2}, {3, 4}, {4, 1}, {5, 1}, {6, 2}, {7, 1}, {8, 2}, {9, 1}}};
 
+// Of repetition, presence and frequency.
+constexpr int64_t penalties = 3;
+
 // Tokens of an element of the mask, of which each has a bit.
 constexpr int64_t mask_bits = 32;
 
@@ -51,7 +54,8 @@ class Sampler {
     GS_TRY(has_shape(b_, 2, {batch(), counts_.dim(1)}));
     GS_TRY(has_shape(b_, 5, {ir::index(2)}));
     GS_TRY(has_shape(b_, 6, {b_.input(6).dim(0), ir::index(3)}));
-    GS_TRY(has_shape(b_, 7, {ir::index(3)}));
+    GS_TRY(b_.require(b_.input(7).dim(0) == penalties || b_.input(7).dim(0) == penalties + words_,
+                      "`penalties` are 3, and a bias for each token or none"));
     if (b_.has(8)) {
       const Tensor& mask = b_.input(8);
       GS_TRY(b_.require(mask.dim(0) == 0 || (mask.dim(0) == batch() &&
@@ -98,10 +102,10 @@ class Sampler {
         [&](Point p) { return token(p) >= 0 && token(p) < counts_.dim(1); });
   }
 
-  // The logits after one of the last tokens, less penalties.
+  // The logits after one of the last tokens, less penalties, with a bias.
   Expr logit(const Expr& sample, const Expr& row, const Expr& word) const {
-    const Tensor& penalties = b_.input(7);
-    const auto penalty = [&](int64_t which) { return penalties({ir::index(which)}); };
+    const Tensor& numbers = b_.input(7);
+    const auto penalty = [&](int64_t which) { return numbers({ir::index(which)}); };
     const Expr raw = ir::cast(DType::f32, last_({sample, row, word}));
     const Expr count = ir::select(word < counts_.dim(1), present_({sample, word}),
                                   ir::constant_int(DType::i32, 0));
@@ -112,7 +116,10 @@ class Sampler {
     const Expr punished = ir::select(count >= none, repeated, raw) -
                           ir::select(count > none, penalty(1), ir::zero(DType::f32)) -
                           generated * penalty(2);
-    return ir::select(count >= none, punished, raw);
+    // Biases lie after the penalties: kernels have few buffers.
+    const Expr place = b_.simplify(word + static_cast<double>(penalties));
+    const Expr bias = ir::select(place < numbers.dim(0), numbers({place}), ir::zero(DType::f32));
+    return ir::select(count >= none, punished, raw) + bias;
   }
   Expr scaled(const Expr& sample, const Expr& word) const {
     return allowed(sample, word, logit(sample, last_row(), word) / b_.input(4)({ir::index(0)}));
@@ -342,6 +349,10 @@ std::vector<OpDef> sample_token_family() {
          const TensorData counts = int32s({2, 37}, seen);
          const TensorData mask = int32s({2, 2}, {-0x5a5a5a5b, 0x15, 0x00ff8100, 0});
          const TensorData punished = floats({3}, {1.3f, 0.5f, 0.25f});
+         std::vector<float> biases = {1.3f, 0.5f, 0.25f};
+         for (int word = 0; word < 37; ++word)
+           biases.push_back(word == 20 ? 100 : word % 4 == 0 ? -100 : static_cast<float>(word % 3));
+         const TensorData biased = floats({40}, biases);
          return {
              one("greedy", with(none, greedy, free, plain)),
              one("greedy with penalties", with(counts, greedy, free, punished)),
@@ -360,6 +371,9 @@ std::vector<OpDef> sample_token_family() {
              {.name = "by temperature after a mask",
               .shapes = {{2, 3, 37}, {}, {}, {2, 9}},
               .inputs = with(none, warm, free, plain)},
+             one("greedy with a bias", with(none, greedy, free, biased)),
+             one("all with a bias",
+                 with(counts, warm, floats({1, 3}, {9, 0.9f, -3}), biased, mask)),
              one("one token",
                  with(none, warm, free, plain, int32s({2, 2}, {1 << 30, 0, 0, 1 << 4})))};
        }}};

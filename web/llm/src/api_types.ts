@@ -69,6 +69,8 @@ export interface CommonRequest {
   readonly top_p?: number | null | undefined;
   readonly presence_penalty?: number | null | undefined;
   readonly frequency_penalty?: number | null | undefined;
+  /** By token: what is added to its logit, from -100 to 100. The ends exclude a token, or all others. */
+  readonly logit_bias?: Readonly<Record<string, number>> | null | undefined;
   readonly user?: string | undefined;
   /** Extension: only the k likeliest tokens; 0 or -1: all. */
   readonly top_k?: number | null | undefined;
@@ -102,6 +104,8 @@ export interface CompletionRequest extends CommonRequest {
   readonly logprobs?: number | null | undefined;
   /** Whether the text begins with the prompt. */
   readonly echo?: boolean | null | undefined;
+  /** So many completions are made, and the `n` whose tokens were likeliest are given. Not for streams. */
+  readonly best_of?: number | null | undefined;
   /** Extension: the form of the text after the prompt. */
   readonly response_format?: ResponseFormat | undefined;
 }

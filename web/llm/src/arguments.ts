@@ -39,6 +39,12 @@ const FORMAT: Kind = {
   accepts: (value) => isObject(value) && Object.hasOwn(FORMATS, String(value['type'])) && FORMATS[value['type'] as string]?.(value) === true,
 };
 
+const MOST_BIAS = 100;
+const BIAS: Kind = {
+  wanted: `an object from tokens to numbers of ${-MOST_BIAS} to ${MOST_BIAS}`,
+  accepts: (value) => isObject(value) && Object.entries(value).every(([token, bias]) => /^\d+$/.test(token) && typeof bias === 'number' && Math.abs(bias) <= MOST_BIAS),
+};
+
 type Table = Readonly<Record<string, Kind>>;
 
 const COMMON: Table = {
@@ -56,6 +62,7 @@ const COMMON: Table = {
   presence_penalty: number(-2, 2),
   frequency_penalty: number(-2, 2),
   repetition_penalty: number(0.01, 100),
+  logit_bias: BIAS,
   // Of no meaning without a server.
   user: TEXT,
   metadata: OBJECT,
@@ -76,7 +83,6 @@ const CHAT: Table = {
   chat_template_kwargs: OBJECT,
   logprobs: FLAG,
   top_logprobs: integer(0, 20),
-  logit_bias: OBJECT,
 };
 
 const TEXTS: Table = {
@@ -88,16 +94,13 @@ const TEXTS: Table = {
   echo: FLAG,
   response_format: FORMAT,
   logprobs: integer(0, 20),
-  logit_bias: OBJECT,
   best_of: integer(1, 128),
   suffix: TEXT,
 };
 
 /** Arguments that need something that is not there, unless `isHarmless`. */
 const MISSING: readonly (readonly [name: string, isHarmless: (value: unknown) => boolean, missing: string])[] = [
-  ['logit_bias', (value) => Object.keys(value as object).length === 0, 'the run time cannot change single logits'],
   ['suffix', (value) => value === '', 'text is only continued, not filled in'],
-  ['best_of', (value) => value === 1, 'the run time does not rank completions'],
 ];
 
 /** The arguments of a request without those that are null or undefined. Throws a 400 for one that is unknown or wrong. */
@@ -170,5 +173,8 @@ export function checkCompletion(request: unknown): Record<string, unknown> {
   const given = checked(request, TEXTS);
   required(given, 'prompt');
   if ((given['prompt'] as string | readonly unknown[]).length === 0 && !isText(given['prompt'])) throw badRequest("Invalid 'prompt': the array is empty.", 'prompt', 'empty_array');
+  const {best_of: most, n = 1} = given as {best_of?: number; n?: number};
+  if (most !== undefined && most < n) throw badRequest(`Invalid value for 'best_of': ${most}. It must be at least 'n', which is ${n}.`, 'best_of', 'invalid_value');
+  if (most !== undefined && most > n && given['stream'] === true) throw badRequest("'best_of' of more completions than 'n' cannot be streamed.", 'best_of', 'invalid_value');
   return given;
 }

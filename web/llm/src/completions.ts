@@ -40,17 +40,18 @@ export class TextAnswers implements Completions {
     const {response_format: format} = request;
     const constraints = format && format.type !== 'text' ? await this.#engine.constraints({format}, 'response_format') : undefined;
     const {n = 1, echo = false} = given as {n?: number; echo?: boolean};
+    const {best_of: made = n} = given as {best_of?: number};
     const head = {id: identifier('cmpl-'), object: 'text_completion', created: Math.floor(Date.now() / 1000), model: this.#model} as const;
     const controller = controllerOf(options);
-    const choices = prompts.flatMap((prompt, at) => Array.from({length: n}, (_, choice) => ({prompt, index: at * n + choice, choice})));
+    const choices = prompts.flatMap((prompt, at) => Array.from({length: made}, (_, choice) => ({prompt, index: at * n + choice, choice})));
     const promptTokens = prompts.reduce((sum, {length}) => sum + length, 0);
-    const ended: {text: string; logprobs: CompletionLogprobs | null; reason: 'stop' | 'length'}[] = [];
+    const ended: {text: string; logprobs: CompletionLogprobs | null; reason: 'stop' | 'length'; mean: number}[] = [];
     let [tokens, cached] = [0, 0];
     const isStream = given['stream'] === true;
     const run = async (said: (index: number, text: string, logprobs: CompletionLogprobs | null, reason: 'stop' | 'length' | null) => void): Promise<void> => {
       for (const {prompt, index, choice} of choices) {
         const echoed = echo ? tokenizer.decode(prompt) : '';
-        const logprobs = given['logprobs'] === undefined ? undefined : new Logprobs(tokenizer, echoed.length);
+        const logprobs = given['logprobs'] === undefined && made === n ? undefined : new Logprobs(tokenizer, echoed.length);
         let text = '';
         const say = (piece: string): void => {
           text += piece;
@@ -62,13 +63,18 @@ export class TextAnswers implements Completions {
         tokens += count;
         if (choice === 0) cached += had;
         const rest = logprobs?.forCompletion() ?? null;
-        ended.push({text, logprobs: rest, reason});
+        ended.push({text, logprobs: given['logprobs'] === undefined ? null : rest, reason, mean: logprobs?.mean ?? 0});
         said(index, '', rest, reason);
       }
     };
     if (!isStream) {
       await run(() => undefined);
-      return {...head, choices: ended.map(({text, logprobs, reason}, index) => ({index, text, logprobs, finish_reason: reason})), usage: usageOf(promptTokens, tokens, cached)};
+      // Of each prompt the best ones, the best first.
+      const best = prompts.flatMap((_, at) => {
+        const all = ended.slice(at * made, (at + 1) * made);
+        return made > n ? all.sort((a, b) => b.mean - a.mean).slice(0, n) : all;
+      });
+      return {...head, choices: best.map(({text, logprobs, reason}, index) => ({index, text, logprobs, finish_reason: reason})), usage: usageOf(promptTokens, tokens, cached)};
     }
     const withUsage = request.stream_options?.include_usage ?? false;
     return new Stream<Completion>(controller, async (give) => {

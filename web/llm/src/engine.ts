@@ -85,7 +85,10 @@ export class Engine {
 
   /** The run time's options of a request; `index` of its choices draw otherwise. `logprobs`: told of each token. */
   optionsOf(request: Readonly<Record<string, unknown>>, prompt: readonly number[], index: number, logprobs: Logprobs | undefined): GenerateOptions {
-    const {stopTokens, contextLength, defaults} = this.texts;
+    const {stopTokens, contextLength, defaults, words} = this.texts;
+    const logitBias = request['logit_bias'] as Readonly<Record<string, number>> | undefined;
+    const unknown = Object.keys(logitBias ?? {}).find((id) => Number(id) >= words);
+    if (unknown !== undefined) throw badRequest(`Invalid token ${unknown} in 'logit_bias': this model has the tokens 0 to ${words - 1}.`, 'logit_bias', 'invalid_value');
     const of = (name: string, none: number): number => (request[name] as number | undefined) ?? defaults[name] ?? none;
     const most = (request['max_completion_tokens'] ?? request['max_tokens'] ?? Infinity) as number;
     const topK = of('top_k', 0);
@@ -95,8 +98,9 @@ export class Engine {
       stopTokens,
       ...Object.fromEntries(CHOICES.map(([name, option, none]) => [option, of(name, none)])),
       ...(topK > 0 && {topK}),
+      ...(logitBias && {logitBias}),
       ...(seed !== undefined && {seed: seed + index}),
-      ...(logprobs && {onLogprobs: logprobs.add, topLogprobs: Number(request['top_logprobs'] ?? request['logprobs'])}),
+      ...(logprobs && {onLogprobs: logprobs.add, topLogprobs: Number(request['top_logprobs'] ?? request['logprobs'] ?? 0)}),
     };
   }
 

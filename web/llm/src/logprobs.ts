@@ -21,7 +21,19 @@ export class Logprobs {
     this.#length = before;
   }
 
-  readonly add = (choice: TokenLogprobs): void => void this.#choices.push(choice);
+  #sum = 0;
+  #count = 0;
+
+  readonly add = (choice: TokenLogprobs): void => {
+    this.#choices.push(choice);
+    this.#sum += choice.logprob;
+    ++this.#count;
+  };
+
+  /** Of a token, so that long texts are no worse than short ones. */
+  get mean(): number {
+    return this.#count > 0 ? this.#sum / this.#count : -Infinity;
+  }
 
   #taken(): readonly TokenLogprobs[] {
     const choices = this.#choices;

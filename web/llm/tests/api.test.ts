@@ -149,6 +149,18 @@ test('completions of texts and tokens', async () => {
   assert.deepEqual(chunks.at(-1)?.usage, {prompt_tokens: 4, completion_tokens: 2, total_tokens: 6, prompt_tokens_details: {cached_tokens: 0}});
 });
 
+test('biases are those of the run time; the best of several completions, by the mean of their tokens', async () => {
+  const {llm, calls} = scripted(['hello', ' and', ' world', 'the']);
+  await llm.chat.completions.create({messages, logit_bias: {5: -100, 299: 2.5}});
+  assert.deepEqual(calls[0]?.options.logitBias, {5: -100, 299: 2.5});
+  const made = scripted(['a', 'b', 'c', 'd'], {logprobs: [-3, -1, -2, -1.5]});
+  const {choices, usage} = await made.llm.completions.create({prompt: ['x', 'y'], n: 1, best_of: 2});
+  assert.deepEqual(choices.map(({index, text, logprobs}) => [index, text, logprobs]), [[0, 'b', null], [1, 'd', null]]);
+  assert.equal(usage?.completion_tokens, 4);
+  const two = await made.llm.completions.create({prompt: 'x', n: 2, best_of: 4, logprobs: 0, echo: true});
+  assert.deepEqual(two.choices.map(({index, text, logprobs}) => [index, text, logprobs?.token_logprobs]), [[0, 'xb', [-1]], [1, 'xd', [-1.5]]]);
+});
+
 test('log-probabilities, of which a stream gives all', async () => {
   const {llm} = scripted(['é the']);
   const {choices: [choice]} = await llm.chat.completions.create({messages, logprobs: true, top_logprobs: 2});
@@ -224,7 +236,10 @@ test('bad requests are errors of status 400 that name the argument', async () =>
     [{messages, stop: ''}, 'stop', /empty/],
     [{messages, stream: 'yes'}, 'stream', /boolean/],
     [{messages, stream_options: {include_usage: true}}, 'stream_options', /stream/],
-    [{messages, logit_bias: {1: 5}}, 'logit_bias', /not supported/],
+    [{messages, logit_bias: {1: 101}}, 'logit_bias', /tokens to numbers of -100 to 100/],
+    [{messages, logit_bias: {a: 1}}, 'logit_bias', /tokens to numbers/],
+    [{messages, logit_bias: {1: '1'}}, 'logit_bias', /tokens to numbers/],
+    [{messages, logit_bias: {300: 1}}, 'logit_bias', /Invalid token 300 .* 0 to 299/],
     [{messages, top_logprobs: 2}, 'top_logprobs', /when 'logprobs' is true/],
     [{messages, logprobs: 1}, 'logprobs', /boolean/],
     [{messages, response_format: {type: 'xml'}}, 'response_format', /It must be \{type: "text"\}, .*json_schema/],
@@ -250,7 +265,7 @@ test('bad requests are errors of status 400 that name the argument', async () =>
       return true;
     });
   }
-  for (const [request, param] of [[{}, 'prompt'], [{prompt: []}, 'prompt'], [{prompt: [1, 'a']}, 'prompt'], [{prompt: [-1]}, 'prompt'], [{prompt: 'a', suffix: 'b'}, 'suffix'], [{prompt: 'a', best_of: 2}, 'best_of'], [{prompt: 'a', messages}, 'messages'], [{prompt: 'a', logprobs: 21}, 'logprobs']] as const) {
+  for (const [request, param] of [[{}, 'prompt'], [{prompt: []}, 'prompt'], [{prompt: [1, 'a']}, 'prompt'], [{prompt: [-1]}, 'prompt'], [{prompt: 'a', suffix: 'b'}, 'suffix'], [{prompt: 'a', n: 2, best_of: 1}, 'best_of'], [{prompt: 'a', best_of: 2, stream: true}, 'best_of'], [{prompt: 'a', best_of: 0}, 'best_of'], [{prompt: 'a', logit_bias: [1]}, 'logit_bias'], [{prompt: 'a', messages}, 'messages'], [{prompt: 'a', logprobs: 21}, 'logprobs']] as const) {
     await assert.rejects(llm.completions.create(request as unknown as CompletionRequest), {name: 'APIError', param});
   }
 });

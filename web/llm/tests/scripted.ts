@@ -15,12 +15,13 @@ export interface Scripted {
   readonly calls: {readonly prompt: readonly number[]; readonly options: GenerateOptions}[];
 }
 
-/** Says one script after the other, each as text or as tokens. `wait`: before each token. */
-export function scripted(scripts: readonly (string | readonly number[])[], {wait}: {wait?: () => Promise<unknown>} = {}): Scripted {
+/** Says one script after the other, each as text or as tokens. `wait`: before each token. `logprobs`: of the tokens of each script. */
+export function scripted(scripts: readonly (string | readonly number[])[], {wait, logprobs = []}: {wait?: () => Promise<unknown>; logprobs?: readonly number[]} = {}): Scripted {
   const calls: {prompt: readonly number[]; options: GenerateOptions}[] = [];
   let at = 0;
   async function* generate(prompt: Iterable<number>, options: GenerateOptions): AsyncGenerator<number, 'stop' | 'length', void> {
     calls.push({prompt: [...prompt], options});
+    const logprob = logprobs[at % scripts.length] ?? -0.5;
     const script = scripts[at++ % scripts.length] as string | readonly number[];
     const ids = typeof script === 'string' ? tokenizer.encode(script, {special: false}) : script;
     let count = 0;
@@ -30,8 +31,8 @@ export function scripted(scripts: readonly (string | readonly number[])[], {wait
       options.signal?.throwIfAborted();
       if (options.stopTokens?.includes(id)) return 'stop';
       ++count;
-      const top = [{id, logprob: -0.5}, {id: 0x61, logprob: -1}].slice(0, options.topLogprobs);
-      options.onLogprobs?.({id, logprob: -0.5, top});
+      const top = [{id, logprob}, {id: 0x61, logprob: -1}].slice(0, options.topLogprobs);
+      options.onLogprobs?.({id, logprob, top});
       yield id;
     }
     return 'stop';

@@ -7,7 +7,7 @@ import {logprobsOf} from './logprobs.ts';
 import {check, type GenerateOptions} from './options.ts';
 import {gpuReader, plainReader, type Reader} from './reader.ts';
 import {speculated} from './speculated.ts';
-import {COUNTS, MASK, ROWS, Steps} from './steps.ts';
+import {COUNTS, MASK, PENALTIES, ROWS, Steps} from './steps.ts';
 
 export {GenerationCache} from './cache.ts';
 export type {TokenLogprob, TokenLogprobs} from './logprobs.ts';
@@ -65,7 +65,7 @@ const promptsOf = (given: Prompt | readonly Prompt[]): readonly Prompt[] | undef
 /** As Model.generate(). */
 export async function* generate(model: Model, given: Prompt | readonly Prompt[], options: GenerateOptions = {}): AsyncGenerator<Step, Ended | Ended[], void> {
   const words = wordsOf(model);
-  check(options);
+  check(options, words);
   const many = promptsOf(given);
   const prompts = (many ?? [given as Prompt]).map((each) => promptOf(each, words));
   const single = many && (['cache', 'constraint', 'onLogprobs'] as const).find((name) => options[name] !== undefined);
@@ -74,6 +74,10 @@ export async function* generate(model: Model, given: Prompt | readonly Prompt[],
   const {maxTokens = Infinity, signal, constraint} = options;
   if (constraint && !model.inputs.some(({name}) => name === MASK)) {
     throw new GossamerError('unsupported', 'the package cannot restrict tokens: compile the model again with `generate`');
+  }
+  const isBiased = Object.keys(options.logitBias ?? {}).length > 0;
+  if (isBiased && model.inputs.some(({name, shape}) => name === PENALTIES && typeof shape[0] === 'number')) {
+    throw new GossamerError('unsupported', 'the package has no biases of tokens: compile the model again with `generate`');
   }
   if (options.cache && typeof options.cache.take !== 'function') throw wrong('`cache` is not a GenerationCache');
   const guesses = guessesOf(model, options);

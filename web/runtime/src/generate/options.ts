@@ -35,6 +35,8 @@ export interface GenerateOptions {
   readonly presencePenalty?: number | undefined;
   /** The same for each time that the token was generated (default 0). */
   readonly frequencyPenalty?: number | undefined;
+  /** By token: what is added to its logit, after penalties. -100 excludes a token of most models, 100 leaves no other. */
+  readonly logitBias?: Readonly<Record<number, number>> | undefined;
   /** One seed gives one text on a device; default: another one in each call. */
   readonly seed?: number | undefined;
   /** Steps that are sent before the first of them is read, at most; 0: each token is read first. Default: by how long a step takes. */
@@ -80,12 +82,18 @@ const RANGES: readonly (readonly [keyof GenerateOptions, number, number])[] = [
   ['promptLookupNumTokens', 0, 1024],
 ];
 
-/** Throws 'input'. */
-export function check(options: GenerateOptions): void {
+const MOST_BIAS = 1e6;
+
+/** `words`: the size of the vocabulary. Throws 'input'. */
+export function check(options: GenerateOptions, words: number): void {
   for (const [name, least, most] of RANGES) {
     const value: unknown = options[name];
     if (value === undefined || (typeof value === 'number' && value >= least && value <= most)) continue;
     throw new GossamerError('input', `generate(): ${name} is ${value as number}, not a number of ${least} to ${most}`);
+  }
+  for (const [id, bias] of Object.entries(options.logitBias ?? {})) {
+    if (Number.isInteger(+id) && +id >= 0 && +id < words && Math.abs(bias) <= MOST_BIAS) continue;
+    throw new GossamerError('input', `generate(): logitBias of token ${id} is ${bias}; numbers of ${-MOST_BIAS} to ${MOST_BIAS} for the tokens 0 to ${words - 1} are expected`);
   }
 }
 
@@ -106,15 +114,18 @@ export function countsOf({repetitionPenalty = 1, presencePenalty = 0, frequencyP
 export function samplingOf(options: GenerateOptions, words: number, hasMask: boolean): Record<string, Tensor> {
   const {temperature = 0, topK = Infinity, topP = 1, minP = 0, seed = Math.random() * 2 ** 53} = options;
   const {repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0} = options;
-  const penalties = [repetitionPenalty, presencePenalty, frequencyPenalty];
+  const biases = Object.entries(options.logitBias ?? {});
+  const penalties = new Float32Array(3 + (biases.length > 0 ? words : 0));
+  penalties.set([repetitionPenalty, presencePenalty, frequencyPenalty]);
+  for (const [id, bias] of biases) penalties[3 + Number(id)] = bias;
   const sampled = temperature > 0;
   const filtered = sampled && (topK < words || topP < 1 || minP > 0);
   const limits = [topK < words ? Math.floor(topK) : NONE, topP < 1 ? topP : NONE, minP > 0 ? Math.log(minP) : -NONE];
-  const f32 = (data: readonly number[], shape: readonly number[]) => ({dtype: 'f32' as const, shape, data: Float32Array.from(data)});
+  const f32 = (data: Iterable<number>, shape: readonly number[]) => ({dtype: 'f32' as const, shape, data: Float32Array.from(data)});
   return {
     'sampling.temperature': f32(sampled ? [temperature] : [], [sampled ? 1 : 0]),
     'sampling.filters': f32(filtered ? limits : [], [filtered ? 1 : 0, 3]),
-    'sampling.penalties': f32(penalties, [3]),
+    'sampling.penalties': f32(penalties, [penalties.length]),
     ...(hasMask && {'sampling.mask': {dtype: 'i32' as const, shape: [0, 0], data: new Int32Array()}}),
     'sampling.seed': {dtype: 'i32' as const, shape: [2], data: Int32Array.of(seed | 0, Math.floor(seed / 2 ** 32) | 0)},
   };

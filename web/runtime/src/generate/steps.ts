@@ -12,6 +12,9 @@ export const COUNTS = 'past_token_counts';
 /** The input of which tokens are allowed. Packages that were compiled before it was there lack it. */
 export const MASK = 'sampling.mask';
 
+/** Of which packages that were compiled before biases were there have three. */
+export const PENALTIES = 'sampling.penalties';
+
 /** How many of the latest tokens choose (packages that were compiled with `speculate`). */
 export const ROWS = 'sampling.rows';
 
