@@ -21,7 +21,7 @@ std::vector<HostTensor> join(std::span<const std::vector<HostTensor>* const> req
     for (size_t at = 0; at < joined.size(); ++at) {
       const HostTensor& next = (*request)[at];
       joined[at].shape[0] += next.shape[0];
-      joined[at].bytes.insert(joined[at].bytes.end(), next.bytes.begin(), next.bytes.end());
+      joined[at].bytes.append(next.bytes);
       joined[at].strings.insert(joined[at].strings.end(), next.strings.begin(), next.strings.end());
     }
   }
