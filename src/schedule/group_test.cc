@@ -379,6 +379,32 @@ TEST(Groups, ColumnsLieInTheLastOutput) {
   EXPECT_EQ(outputs_of(std::get<Group>(both[0])).size(), 2u);
 }
 
+// A sum computes what it reads in its own steps, and the rest of a row before its last ones.
+TEST(Groups, MapsAreComputedInTheStepsOfASum) {
+  const auto made = [](const Expr& columns) {
+    const Buffer a = ir::buffer("A", DType::f32, {index(6), columns}),
+                 e = ir::buffer("E", DType::f32, {index(6), columns}),
+                 s = ir::buffer("S", DType::f32, {index(6)}),
+                 c = ir::buffer("C", DType::f32, {index(6), columns});
+    const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k"), l = ir::var("l");
+    const Buffer first = ir::buffer("F", DType::f32, {index(6)});
+    const ops::Program program{
+        row_sum(a, first), map("more", e, {k, l}, ir::load(a, {k, l}) + ir::load(first, {k})),
+        row_sum(e, s), map("quotient", c, {i, j}, ir::load(e, {i, j}) / ir::load(s, {i}))};
+    return loops(only_group(program, c, wasm), wasm);
+  };
+  const auto count = [](std::string_view text, std::string_view part) {
+    int found = 0;
+    for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  const std::string whole = made(index(8)), open = made(ir::var("n"));
+  EXPECT_EQ(count(whole, "let element"), 1) << whole;
+  EXPECT_EQ(count(whole, " + row0["), 1) << whole;
+  EXPECT_EQ(count(open, "let element"), 1) << open;
+  EXPECT_EQ(count(open, " + row0["), 2) << open;
+}
+
 TEST(Groups, LongChainsLieInWhatIsDoneWith) {
   std::vector<Buffer> rows{ir::buffer("A", DType::f32, {index(6), index(8)})};
   ops::Program program;

@@ -1,6 +1,8 @@
 // Several stages under one launch, and what they hand to each other.
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
@@ -79,6 +81,72 @@ std::vector<LoopId> bound_of(const Nest& nest) {
   return loops;
 }
 
+// How a member walks its only column: `count` blocks of so many lanes; 0: it does not.
+struct Blocks {
+  int64_t lanes = 0;
+  Expr count;
+  LoopId loop = -1;  // over the blocks; -1: they are several
+};
+Blocks blocks_of(const Member& member, const Nest& nest) {
+  LoopId axis = -1;
+  if (member.stage.kind == ops::StageKind::reduce) {
+    if (nest.walks[0].reduced.size() == 1) axis = nest.walks[0].reduced[0];
+  } else if (const std::vector<int> columns = columns_of(member); columns.size() == 1) {
+    axis = nest.axes[static_cast<size_t>(columns[0])];
+  }
+  if (axis < 0) return {};
+  std::vector<LoopId> leaves = nest.leaves(axis);
+  if (leaves.size() < 2 || nest.loop(leaves.back()).kind != ir::LoopKind::vectorized) return {};
+  Blocks blocks{ir::as_int(nest.loop(leaves.back()).extent).value_or(0), ir::index(1)};
+  leaves.pop_back();
+  for (const LoopId id : leaves) {
+    if (is_bound(nest.loop(id).kind)) return {};
+    blocks.count = blocks.count * nest.loop(id).extent;
+  }
+  if (leaves.size() == 1) blocks.loop = leaves[0];
+  return blocks;
+}
+
+// Whether a sum's steps may compute the elements of the map before it: both walk the same row, in
+// vectors, and memory is read once less. What reads and writes one memory is not computed twice.
+bool computes_at_next(const Group& group, std::span<const Schedule> schedules, size_t i) {
+  if (i + 1 >= group.members.size() || schedules[i].capabilities().group_size > 1) return false;
+  const Member &map = group.members[i], &sum = group.members[i + 1];
+  if (map.stage.kind != ops::StageKind::compute || sum.stage.kind != ops::StageKind::reduce ||
+      sum.stage.in_order || !map.written || reads(map.stage, map.stage.output))
+    return false;
+  const Nest &maps = schedules[i].nest(), &sums = schedules[i + 1].nest();
+  const Blocks own = blocks_of(map, maps), others = blocks_of(sum, sums);
+  if (own.loop < 0 || own.lanes == 0 || others.lanes % own.lanes != 0 || others.lanes == 0)
+    return false;
+  const bool whole = std::ranges::none_of(sums.splits, [&](const Split& split) {
+    return sums.loop(split.whole).reduction && split.tail != Tail::exact;
+  });
+  if (!whole && sums.walks.size() != 2) return false;
+  std::vector<const ir::Load*> loads;
+  for (const ir::Load* load : loads_of(sum.stage.values))
+    if (load->buffer.same(map.stage.output)) loads.push_back(load);
+  const auto of_result = loads_of(sum.stage.result);
+  return !loads.empty() && std::ranges::all_of(loads, [&](const ir::Load* load) {
+    return ir::equal(Expr(load), Expr(loads[0]));
+  }) && std::ranges::none_of(of_result, [&](const ir::Load* load) {
+    return load->buffer.same(map.stage.output);
+  });
+}
+
+// Of a member's loops, those over the columns behind `first` blocks.
+Stmt behind(const Stmt& body, const Nest& nest, LoopId blocks, const Expr& first) {
+  const ir::VarNode* var = nest.loop(blocks).var.get();
+  ir::Rewriter rewriter;
+  rewriter.stmt = [&](const Stmt& s) -> Stmt {
+    const auto* loop = ir::as<ir::For>(s);
+    if (!loop || loop->var.get() != var) return {};
+    return ir::loop(loop->var, ir::simplify(loop->extent - first), loop->loop,
+                    ir::substitute(loop->body, {{var, Expr(loop->var) + first}}));
+  };
+  return ir::rewrite(body, rewriter);
+}
+
 // One after the other for each row.
 Result<ir::Kernel> lower_rows(const Group& group, std::span<const Schedule> schedules) {
   const Nest& last = schedules.back().nest();
@@ -86,6 +154,7 @@ Result<ir::Kernel> lower_rows(const Group& group, std::span<const Schedule> sche
   std::vector<Stmt> steps;
   std::vector<ir::Buffer> kept;
   std::map<const ir::BufferNode*, ir::Buffer> held;
+  std::optional<ComputedAt> computed;
   for (size_t i = 0; i < group.members.size(); ++i) {
     const Member& member = group.members[i];
     const Schedule& schedule = schedules[i];
@@ -117,8 +186,18 @@ Result<ir::Kernel> lower_rows(const Group& group, std::span<const Schedule> sche
       held[stage.output.get()] = destination.held;
       kept.push_back(destination.held);
     }
-    const Stmt body = in_invocation(stage, nest, coordinates, destination);
-    steps.push_back(ir::substitute(replace_loads(body, known), same));
+    destination.computed = std::exchange(computed, std::nullopt);
+    Stmt body = in_invocation(stage, nest, coordinates, destination);
+    body = ir::substitute(replace_loads(body, known), same);
+    if (computes_at_next(group, schedules, i)) {
+      const Blocks own = blocks_of(member, nest);
+      const Blocks others = blocks_of(group.members[i + 1], schedules[i + 1].nest());
+      const Expr whole = ir::simplify(others.count * ir::index(others.lanes / own.lanes));
+      computed = ComputedAt{&member.stage, {}};
+      if (!ir::prove_equal(whole, own.count)) computed->rest = behind(body, nest, own.loop, whole);
+      continue;
+    }
+    steps.push_back(std::move(body));
   }
   Stmt body = ir::block(std::move(steps));
   for (const ir::Buffer& buffer : kept) body = ir::alloc(buffer, body);

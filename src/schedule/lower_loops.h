@@ -1,6 +1,7 @@
 // Pieces of a kernel that lower() puts together.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,12 +37,20 @@ ir::Stmt inside_launch(const Nest& nest, const ir::Expr& invocation, const ir::S
 // The bound loops around the body.
 ir::Stmt in_launch(const Nest& nest, ir::Stmt body);
 
+// A map of which each step of a reduction's whole vectors computes the elements that it reads.
+struct ComputedAt {
+  const ops::Stage* map;
+  ir::Stmt
+      rest;  // its elements behind the whole vectors, before the reduction reads them; null: none
+};
+
 // Where the result of a point goes, in terms of the nest's loops.
 struct Destination {
   ir::Buffer memory;            // null: nowhere
   std::vector<ir::Expr> point;  // of the stage: in `memory`
   ir::Buffer held;              // by the invocation, for other stages of the launch; null: not
   std::vector<ir::Expr> cell;   // in `held`
+  std::optional<ComputedAt> computed = {};
 };
 // The stores of a value; those to memory where `writes`, if that is not null.
 ir::Stmt store_to(const Nest& nest, Coordinates& coordinates, const Destination& destination,

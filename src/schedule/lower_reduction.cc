@@ -66,7 +66,11 @@ class Reduction {
                               ir::block({update(walk, accumulators_), store_result(totals)})));
       return in_accumulators(ir::block(std::move(steps)));
     }
-    for (const Walk& walk : nest_.walks) steps.push_back(whole_walk(walk));
+    for (const Walk& walk : nest_.walks) {
+      steps.push_back(whole_walk(walk));
+      if (&walk == nest_.walks.data() && destination_.computed && destination_.computed->rest)
+        steps.push_back(destination_.computed->rest);
+    }
     steps.push_back(written_.size() < tile_.size() ? joined_lanes() : write_back(totals));
     return in_accumulators(ir::block(std::move(steps)));
   }
@@ -417,12 +421,38 @@ class Reduction {
 
   // `sums`: where sums are added up.
   Stmt update(const Walk& walk, const std::vector<ir::Buffer>& sums) {
+    if (!destination_.computed || &walk != nest_.walks.data())
+      return joined(walk, sums, stage_.values);
+    const ops::Stage& map = *destination_.computed->map;
+    const Var element = ir::var("element", map.result->type);
+    std::vector<Expr> place;
+    ir::Rewriter rewriter;
+    rewriter.expr = [&](const Expr& e) -> Expr {
+      const auto* load = ir::as<ir::Load>(e);
+      if (!load || !load->buffer.same(map.output)) return {};
+      place = load->indices;
+      return element;
+    };
+    std::vector<Expr> values = stage_.values;
+    for (Expr& value : values) value = ir::rewrite(value, rewriter);
+    const ir::VarMap points = points_map(walk);
+    ir::VarMap axes;
+    for (size_t i = 0; i < place.size(); ++i) {
+      place[i] = ir::substitute(place[i], points);
+      axes[map.axes[i].get()] = place[i];
+    }
+    return ir::let(element, ir::substitute(map.result, axes),
+                   ir::block({ir::store(map.output, place, element), joined(walk, sums, values)}));
+  }
+
+  Stmt joined(const Walk& walk, const std::vector<ir::Buffer>& sums,
+              const std::vector<Expr>& values) {
     const ops::Accumulators& accumulators = stage_.accumulators;
     const ir::VarMap map = points_map(walk);
     const Expr mask = mask_of(walk);
     std::vector<Expr> terms;
-    for (size_t k = 0; k < stage_.values.size(); ++k) {
-      Expr term = ir::substitute(stage_.values[k], map);
+    for (size_t k = 0; k < values.size(); ++k) {
+      Expr term = ir::substitute(values[k], map);
       if (stage_.in_order) term = ir::substitute(term, accumulated());
       terms.push_back(mask ? ir::select(mask, term, accumulators[k].identity) : term);
     }

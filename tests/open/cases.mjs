@@ -138,7 +138,7 @@ const MODELS = {
       return graph.node('MatMul', [shares, key], [1, 1, 1]);
     },
   },
-  softmax: one('Softmax', {axis: -1}),
+  softmax: one('Softmax', {axis: -1}, [...threes, [[2, 3, 130]], [[1, 2, 1000]]]),
   softmax_middle: one('Softmax', {axis: 1}),
   sum: {...one('ReduceSum', {keepdims: 1}, threes, (graph) => [graph.constant(BigInt64Array.of(2n))])},
   sum_of_all: one('ReduceSum', {keepdims: 1}),
