@@ -16,7 +16,7 @@ IN_PLACE = (
     "erfinv", "exp", "exp2", "expm1", "fill_diagonal", "fix", "float_power", "floor", "floor_divide", "fmod", "frac", "gcd", "ge", "greater", "greater_equal", "gt",
     "heaviside", "hypot", "i0", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "log",
     "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt", "masked_fill", "masked_scatter", "mul", "multiply", "mvlgamma",
-    "nan_to_num", "ne", "neg", "negative", "not_equal", "pow", "put", "rad2deg", "reciprocal", "relu", "remainder", "renorm", "round", "rsqrt", "scatter", "scatter_add",
+    "nan_to_num", "ne", "neg", "negative", "not_equal", "polygamma", "pow", "put", "rad2deg", "reciprocal", "relu", "remainder", "renorm", "round", "rsqrt", "scatter", "scatter_add",
     "scatter_reduce", "sgn", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "squeeze", "sub", "subtract", "swapaxes", "swapdims", "t", "tan", "tanh", "transpose", "tril",
     "triu", "true_divide", "trunc", "unsqueeze", "xlogy",
 )  # fmt: skip

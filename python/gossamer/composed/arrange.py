@@ -133,6 +133,24 @@ def kron(x: Tensor, other: Tensor) -> Tensor:
     return wide.reshape([first * second for first, second in zip(a, b)])
 
 
+def nonzero_static(x: Tensor, size: int | None = None, fill_value: int = -1) -> Tensor:
+    """The places of the first `size` elements that are not 0, in order: [size, axes]; rows that are left over are the fill value."""
+    if size is None:
+        raise Error("it needs a size", "nonzero_static")
+    flat = (x != 0).reshape([-1])
+    count = flat.shape[0]
+    order = where(flat, iota(x, count), count).sort(0).values
+    rows = cat([order, iota(x, size) * 0 + count], 0).narrow(0, 0, size)
+    if x.ndim == 0:
+        return rows.reshape([size, 1]).narrow(1, 0, 0)
+    columns = []
+    step = count
+    for extent in x.shape:
+        step = step // max(extent, 1)
+        columns = [*columns, rows.floor_divide(max(step, 1)).remainder(max(extent, 1))]
+    return where((rows < count).unsqueeze(1), stack(columns, 1), fill_value)
+
+
 def msort(x: Tensor) -> Tensor:
     """In order along axis 0."""
     return x.sort(0).values

@@ -150,6 +150,32 @@ def digamma(x: Tensor) -> Tensor:
     return where(x == 0, -x.reciprocal(), where((x < 0) & (x == x.floor()), math.nan, reflected))
 
 
+def polygamma(x: Tensor, n: int) -> Tensor:
+    """The n-th derivative of digamma(), to 1e-5 for x > -10 (Hurwitz's zeta function by Euler and Maclaurin)."""
+    if n < 0:
+        raise Error(f"n = {n}; it must be 0 or more", "polygamma")
+    x = floating(x)
+    if n == 0:
+        return digamma(x)
+    pole = (x <= 0) & (x == x.floor())
+    z = where(pole, 0.5, x)
+    power = n + 1
+    made = z * 0
+    for at in range(20):
+        made = made + (z + at).pow(-power)
+    far = z + 20
+    made = made + far.pow(-n) / n + far.pow(-power) / 2
+    # B(2j) / (2j)!, by the rising product of n + 1.
+    rising = power * 1.0
+    for at, factor in enumerate([1 / 12, -1 / 720, 1 / 30240, -1 / 1209600]):
+        made = made + far.pow(-power - 2 * at - 1) * (rising * factor)
+        rising = rising * (power + 2 * at + 1) * (power + 2 * at + 2)
+    size = 1.0
+    for at in range(n):
+        size = size * (at + 1)
+    return where(pole, math.inf, made) * (-size if n % 2 == 0 else size)
+
+
 def mvlgamma(x: Tensor, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p."""
     x = floating(x)

@@ -135,3 +135,26 @@ def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     inside = (flat >= low) & (flat <= high)
     hot = (place.unsqueeze(1).to("i64") == iota(x, bins)) & inside.unsqueeze(1)
     return hot.to(x._dtype).sum(0)
+
+
+def histogram(x: Tensor, bins: int | Tensor = 100, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False) -> list[Tensor]:
+    """How many elements, or how much of their weights, is between edges, and the edges: the given ones, or `bins` + 1 even ones over the
+    range, by default the elements' own. The last part has its end, too. density: divided by the sum and the widths."""
+    flat = x.reshape([-1]).detach()
+    if is_tensor(bins):
+        edges = bins.detach()
+    else:
+        low = flat.amin() if range is None else flat.amin() * 0 + range[0]
+        high = flat.amax() if range is None else flat.amax() * 0 + range[1]
+        low, high = where(low == high, low - 1, low), where(low == high, high + 1, high)
+        place = iota(x, bins + 1)
+        edges = where(place == bins, high, low + (high - low) * place.to(x._dtype) / bins)
+    count = edges.shape[0] - 1
+    begins, ends = edges.narrow(0, 0, count), edges.narrow(0, 1, count)
+    each = flat.unsqueeze(1)
+    last = (each == ends) & (iota(x, count) == count - 1)
+    hot = (((each >= begins) & (each < ends)) | last).to(x._dtype)
+    if weight is not None:
+        hot = hot * weight.reshape([-1, 1]).detach()
+    made = hot.sum(0)
+    return [made / made.sum() / (ends - begins) if density else made, edges]

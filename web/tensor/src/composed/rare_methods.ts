@@ -46,6 +46,8 @@ declare module '../tensor.ts' {
     lgamma(): this;
     /** The derivative of lgamma(). */
     digamma(): this;
+    /** The n-th derivative of digamma(), to 1e-5 for x > -10 (Hurwitz's zeta function by Euler and Maclaurin). */
+    polygamma(n: number): this;
     /** The multivariate log-gamma function of dimension p. */
     mvlgamma(p: number): this;
     /** The modified Bessel function of the first kind of order 0 (Abramowitz and Stegun, 9.8.1 and 9.8.2). */
@@ -84,6 +86,8 @@ declare module '../tensor.ts' {
     corrcoef(): this;
     /** How many elements are in each of `bins` equal parts of [min, max]; both 0: of the elements' own range. */
     histc(...given: Given<{readonly bins?: number | undefined; readonly min?: number | undefined; readonly max?: number | undefined}, [bins?: number, min?: number, max?: number]>): this;
+    /** How many elements, or how much of their weights, is between edges, and the edges: the given ones, or `bins` + 1 even ones over the range, by default the elements' own. The last part has its end, too. density: divided by the sum and the widths. */
+    histogram(...given: Given<{readonly bins?: number | Tensor | undefined; readonly range?: readonly number[] | null | undefined; readonly weight?: Tensor | null | undefined; readonly density?: boolean | undefined}, [bins?: number | Tensor, range?: readonly number[] | null, weight?: Tensor | null, density?: boolean]>): this[];
     /** The matrix with all elements as its diagonal. */
     diagflat(...given: Given<{readonly offset?: number | undefined}, [offset?: number]>): this;
     /** Parts along axis 1, or along the only one. */
@@ -118,6 +122,8 @@ declare module '../tensor.ts' {
     indexPut(indices: readonly this[], values: this, ...given: Given<{readonly accumulate?: boolean | undefined}, [accumulate?: boolean]>): this;
     /** The Kronecker product. */
     kron(other: this): this;
+    /** The places of the first `size` elements that are not 0, in order: [size, axes]; rows that are left over are the fill value. */
+    nonzeroStatic(...given: Given<{readonly size?: number | null | undefined; readonly fillValue?: number | undefined}, [size?: number | null, fillValue?: number]>): this;
     /** In order along axis 0. */
     msort(): this;
     /** narrow() */
@@ -191,6 +197,7 @@ declare module '../tensor.ts' {
     lgamma_: this['lgamma'];
     maskedScatter_: this['maskedScatter'];
     mvlgamma_: this['mvlgamma'];
+    polygamma_: this['polygamma'];
     put_: this['put'];
     rad2deg_: this['rad2deg'];
     renorm_: this['renorm'];
@@ -200,4 +207,4 @@ declare module '../tensor.ts' {
 }
 
 for (const each of [special, statistics, arrange, linalg]) methods(Tensor, each);
-inPlace(Tensor, ['addbmm addmv addr baddbmm copysign deg2rad digamma erfc erfinv fillDiagonal floatPower gcd heaviside i0 indexCopy indexFill indexPut indexReduce lcm ldexp', 'lgamma maskedScatter mvlgamma put rad2deg renorm sgn sinc']);
+inPlace(Tensor, ['addbmm addmv addr baddbmm copysign deg2rad digamma erfc erfinv fillDiagonal floatPower gcd heaviside i0 indexCopy indexFill indexPut indexReduce lcm ldexp', 'lgamma maskedScatter mvlgamma polygamma put rad2deg renorm sgn sinc']);
