@@ -162,13 +162,15 @@ class Schedule {
 
   // A factor of a sum's products in memory of the invocation: in each iteration of the outermost
   // loop it is computed before all else, for every step of the reduction and every column of the
-  // tile. For factors that take work, where several tiles of rows share them.
+  // tile. For factors that take work, where several tiles of rows share them, and for those whose
+  // rows lie far apart. A length that only a run tells needs rows and lanes that end clamped: runs
+  // whose steps the memory does not hold take another form.
   //
   //   for j.tile { for i.tile { for k { for row { for lane { acc += A[i, k] * f(B[k, j]) } } } } }
   //                                                   cache(j.tile, 1)
-  //   for j.tile { alloc decoded: f32[K, 4]
-  //     for step in 0..K { for lane in 0..4 { decoded[step, lane] = f(B[step, j]) } }
-  //     for i.tile { for k { for row { for lane { acc += A[i, k] * decoded[k, lane] } } } } }
+  //   for j.tile { alloc factor: f32[K, 4]
+  //     for step in 0..K { for lane in 0..4 { factor[step, lane] = f(B[step, j]) } }
+  //     for i.tile { for k { for row { for lane { acc += A[i, k] * factor[k, lane] } } } } }
   Result<> cache(LoopId loop, int operand);
 
  private:
