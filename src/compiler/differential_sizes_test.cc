@@ -317,7 +317,7 @@ TEST_P(DecodedProducts, OfFewRowsAndMany) {
     // Weights lie in memory as bytes alone; on CPUs tiles of rows share what is decoded.
     EXPECT_EQ(kernels.find("weights"), std::string::npos) << kernels;
     if (many && target == TargetKind::wasm)
-      EXPECT_NE(kernels.find("alloc decoded"), std::string::npos) << kernels;
+      EXPECT_NE(kernels.find("alloc factor"), std::string::npos) << kernels;
     compare(caps, dynamic, Form::as_a_model);
   }
   schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
