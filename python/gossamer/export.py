@@ -80,7 +80,7 @@ class _Trace:
 
 
 def _traces(function: Callable[..., Any], specs: Specs, dims: Sequence[_Dim], learnt: Sequence[Tensor]) -> tuple[list[_Trace], list[list[int]]]:
-    """One where there are no dimensions; else three, with the extents of the dimensions."""
+    """One trace without dimensions; else three, each with the extents of the dimensions."""
     if not dims:
         return [_Trace(function, specs, learnt)], []
     problem: Exception | None = None

@@ -23,11 +23,6 @@ Result<Kernel> on_body(const Kernel& kernel) {
   return result;
 }
 
-Result<Kernel> lower_math(const Kernel& kernel) {
-  Kernel result = kernel;
-  result.body = passes::lower_math(kernel.body);
-  return result;
-}
 Result<Kernel> flatten(const Kernel& kernel) { return passes::flatten_access(kernel); }
 // Of targets whose generators shuffle whole vectors for loads of short strides.
 template <int longest_stride>
@@ -49,17 +44,16 @@ constexpr Pass flatten_strides{"flatten_access", flatten_strided<longest_stride>
                                static_cast<ir::Properties>(Property::flat_access)};
 constexpr Pass legalize{"legalize_types", legalize_types,
                         static_cast<ir::Properties>(Property::storage_types)};
-constexpr Pass math{"lower_math", lower_math, static_cast<ir::Properties>(Property::math_lowered)};
+constexpr Pass math{"lower_math",
+                    on_body<[](const ir::Stmt& body) { return passes::lower_math(body); }>,
+                    static_cast<ir::Properties>(Property::math_lowered)};
 
 #ifdef GOSSAMER_LLVM  // modules of pages have no native generator
 Result<Kernel> legalize_but_halves(const Kernel& kernel) {
   return passes::legalize_types(kernel, {.converts_halves = true});
 }
-Result<Kernel> lower_math_but_ldexp(const Kernel& kernel) {
-  Kernel result = kernel;
-  result.body = passes::lower_math(kernel.body, true);
-  return result;
-}
+constexpr auto lower_math_but_ldexp =
+    on_body<[](const ir::Stmt& body) { return passes::lower_math(body, true); }>;
 constexpr Pass clamp{"clamp_guarded_loads", on_body<passes::clamp_guarded_loads>, 0};
 constexpr Pass clamp_unmasked{"clamp_unmasked_loads", on_body<passes::clamp_unmasked_loads>, 0};
 constexpr std::array cpu_passes{

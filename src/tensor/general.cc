@@ -170,16 +170,7 @@ graph::Graph Recorder::General::graph(const Recorder& recorder) const {
   for (size_t i = 0; i < dims_.size(); ++i) dims.emplace_back(ir::var(cat("n", i)));
   const auto node = [&](std::string_view op, std::vector<graph::ValueId> inputs,
                         ops::Attributes attributes = {}) {
-    graph::Node one;
-    one.def = recorder.catalog_.find("", op);
-    one.name = cat("n", made.nodes.size());
-    one.inputs = std::move(inputs);
-    one.attributes = std::move(attributes);
-    graph::Value value;
-    value.name = cat("v", made.values.size());
-    one.outputs = {made.add_value(std::move(value))};
-    made.nodes.push_back(std::move(one));
-    return made.nodes.back().outputs[0];
+    return recorder.write_node(made, op, std::move(inputs), std::move(attributes));
   };
   const auto whole = [&](int64_t number) {
     graph::Value value;

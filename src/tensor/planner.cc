@@ -297,6 +297,21 @@ std::vector<int32_t> Recorder::weights(int program) const {
 }
 
 // A node of an operation, or the nodes of a composite; gives its outputs.
+graph::ValueId Recorder::write_node(graph::Graph& made, std::string_view op,
+                                    std::vector<graph::ValueId> inputs,
+                                    ops::Attributes attributes) const {
+  graph::Node node;
+  node.def = catalog_.find("", op);
+  node.name = cat("n", made.nodes.size());
+  node.inputs = std::move(inputs);
+  node.attributes = std::move(attributes);
+  graph::Value value;
+  value.name = cat("v", made.values.size());
+  node.outputs = {made.add_value(std::move(value))};
+  made.nodes.push_back(std::move(node));
+  return made.nodes.back().outputs[0];
+}
+
 std::vector<graph::ValueId> Recorder::write_node(graph::Graph& made, size_t number,
                                                  std::vector<graph::ValueId> inputs,
                                                  size_t outputs) const {

@@ -198,6 +198,10 @@ class Recorder {
                   size_t at) const;
   std::vector<graph::ValueId> write_node(graph::Graph& made, size_t operation,
                                          std::vector<graph::ValueId> inputs, size_t outputs) const;
+  // A node of ONNX that no operation of the program stands for: its one output.
+  graph::ValueId write_node(graph::Graph& made, std::string_view op,
+                            std::vector<graph::ValueId> inputs,
+                            ops::Attributes attributes = {}) const;
   graph::ValueId add_weight(graph::Graph& made, int64_t weight) const;
   const Words& words_of(int program) const;
   void add_output(graph::Graph& made, graph::ValueId id, graph::Value output) const;

@@ -159,16 +159,7 @@ Result<> Recorder::Tracing::compare() const {
 
 ValueId Recorder::Tracing::node(std::string_view op, std::vector<ValueId> inputs,
                                 ops::Attributes attributes) {
-  graph::Node one;
-  one.def = recorder_.catalog_.find("", op);
-  one.name = cat("n", made_.nodes.size());
-  one.inputs = std::move(inputs);
-  one.attributes = std::move(attributes);
-  graph::Value value;
-  value.name = cat("v", made_.values.size());
-  one.outputs = {made_.add_value(std::move(value))};
-  made_.nodes.push_back(std::move(one));
-  return made_.nodes.back().outputs[0];
+  return recorder_.write_node(made_, op, std::move(inputs), std::move(attributes));
 }
 
 ValueId Recorder::Tracing::number(const ops::TensorData& data) {

@@ -3,31 +3,13 @@
 //
 //   node tests/safetensors/suite.mjs
 import {execFileSync, spawnSync} from 'node:child_process';
-import {createHash} from 'node:crypto';
 import {cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
+import {prepare} from '../gguf/made_files.mjs';
 import {npy, parse_npy} from '../libraries/arrays.mjs';
-import {once} from '../once.mjs';
-import {Tally} from '../tally.mjs';
 import {testPages} from './pages.mjs';
 
-const root = path.resolve(import.meta.dirname, '../..');
-const build = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build');
-const gossamer = path.join(build, 'gossamer');
-const tally = new Tally();
-const targets = ['cpu'];
-if (process.env.GOSSAMER_WASMTIME_LIBRARY) targets.push('wasm');
-else tally.skip('wasm', 'GOSSAMER_WASMTIME_LIBRARY names no library; tools/setup/wasmtime.sh installs one');
-
-execFileSync(path.join(root, 'tools/setup/gguf.sh'), {stdio: ['ignore', 'ignore', 'inherit']});
-const sources = ['make.py', '../gguf/reference.py', '../gguf/words.py'].map((name) => path.join(import.meta.dirname, name));
-const key = [...sources, path.join(root, 'tools/setup/gguf_requirements.txt')].map((file) => createHash('sha256').update(readFileSync(file)).digest('hex')).join();
-const folder = once(path.join(build, 'safetensors_files'), key, (part) => {
-  mkdirSync(part);
-  execFileSync(path.join(root, 'third_party/cache/gguf/bin/python'), [sources[0], part], {env: {...process.env, PYTHONDONTWRITEBYTECODE: '1'}, stdio: ['ignore', 'ignore', 'inherit']});
-});
-const work = path.join(build, `safetensors.${process.pid}`);
-mkdirSync(work);
+const {build, gossamer, tally, targets, folder, work} = prepare('safetensors', ['make.py', '../gguf/reference.py', '../gguf/words.py'].map((name) => path.join(import.meta.dirname, name)));
 
 const LAYERS = {gemma3_text: 6};
 const [GROUPS, HEAD] = [2, 32];
