@@ -20,7 +20,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_rows = 14;
       c.tile_vectors = 4;
       c.map_chunk = 1024;
-      c.max_private_bytes = 512 << 10;  // a quarter of what a core's cache holds
+      c.max_private_bytes = 1 << 20;  // half of what a core's cache holds
       break;
     case TargetKind::wasm:
       c.vector_lanes = 4;

@@ -56,17 +56,6 @@ bool Packing::reused(const Stage& stage, int axis) const {
              costs_.reuse * product_or({stage.extents[static_cast<size_t>(axis)]}, 64);
 }
 
-bool Packing::is_far(const Stage& stage, const ir::Load& load, int axis) const {
-  if (!caps_.is_vector_unit() || pattern_of(stage) != Pattern::contraction) return false;
-  int64_t rows = 1;
-  for (size_t i = 0; i < stage.axes.size(); ++i)
-    if (!moves(load, stage.axes[i])) rows *= extent_or(stage.extents[i], 1);
-  return rows >= costs_.far_rows &&
-         product_or(stage.reduce_extents, 0) *
-                 product_or({stage.extents[static_cast<size_t>(axis)]}, 0) >=
-             costs_.far_elements;
-}
-
 bool Packing::would_pack(const Stage& stage, const ir::Load& load, int axis) const {
   if (may_pack(stage, load)) return true;
   const auto is_axis = [&](const Expr& e) {
@@ -90,7 +79,7 @@ void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& res
     const bool constant = constant_.contains(source);
     const int64_t size = product_or(source->shape, 1);
     if (now == Along::contiguous && (!constant || !caps_.texture_memory)) {
-      if (constant ? size <= costs_.small_constant : !is_far(stage, *load, axis)) continue;
+      if (!constant || size <= costs_.small_constant) continue;
     }
     if (!constant && !reused(stage, axis)) continue;
     if (stage.reduce_axes.empty()) continue;

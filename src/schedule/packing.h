@@ -43,8 +43,6 @@ class Packing {
   ir::Layout packed_layout(const ops::Stage& stage, const ir::Load& load, int axis,
                            int vector) const;
   bool reused(const ops::Stage& stage, int axis) const;
-  // Whether an operand that lies in order along the axis is better copied: its rows are far apart.
-  bool is_far(const ops::Stage& stage, const ir::Load& load, int axis) const;
   bool reduces_along_vector(const ops::Stage& stage, size_t r) const;
 
   PlacedBuffers& placed_;

@@ -182,20 +182,26 @@ TEST(Layouts, ShortReductionsThatLeaveTheModelAreNotCopied) {
 }
 
 // Of two inputs, the one whose rows are far apart is copied where many rows are multiplied by it.
-TEST(Layouts, LargeInputsOfManyRowsArePackedInEachRun) {
+TEST(Tilings, LargeInputsOfManyRowsAreCopiedTileByTile) {
   for (TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {
-    const auto is_packed = [&](int64_t rows, int64_t length) {
-      Product p(rows, length, 1024);
-      ops::Program stages{p.stage};
-      std::vector<std::pair<Buffer, Buffer>> replaced;
-      choose_layouts(stages, {{p.a.get(), p.b.get()}, {p.c.get()}, {}}, capabilities_of(target),
-                     replaced);
-      return stages[0].stage()->name == "pack";
+    const auto copied = [&](int64_t rows, int64_t length) {
+      return default_tiling(Product(rows, length, 1024).stage, capabilities_of(target)).cache;
     };
-    EXPECT_EQ(is_packed(256, 1024), target != TargetKind::webgpu) << name_of(target);
-    EXPECT_FALSE(is_packed(64, 1024)) << name_of(target);
-    EXPECT_FALSE(is_packed(256, 128)) << name_of(target);
+    EXPECT_EQ(copied(256, 1024), target == TargetKind::webgpu ? -1 : 1) << name_of(target);
+    EXPECT_EQ(copied(64, 1024), -1) << name_of(target);
+    EXPECT_EQ(copied(256, 128), -1) << name_of(target);
   }
+}
+
+// The copy of a tile of columns is no larger than a work item's memory.
+TEST(Tilings, LongReductionsHaveNarrowTilesOfColumns) {
+  const Capabilities caps = capabilities_of(TargetKind::cpu);
+  for (const int64_t length : {4096, 8192, 16384}) {
+    const Tiling t = default_tiling(Product(256, length, 1024).stage, caps);
+    EXPECT_EQ(t.cache, 1) << length;
+    EXPECT_LE(4 * length * t.vectors * t.lanes, caps.max_private_bytes) << length;
+  }
+  EXPECT_EQ(default_tiling(Product(256, 32768, 1024).stage, caps).cache, -1);
 }
 
 TEST(Layouts, ConstantsOfARowsProductArePackedAcrossItsTile) {

@@ -131,6 +131,35 @@ bool ends_in_forms(const Stage& stage, int vector_axis, const Capabilities& caps
          !is_blocked(stage.output->layout);
 }
 
+// The factor of a product's columns (0: the left one), which work items copy in the order of the
+// steps, for one tile of columns after the other: its rows lie far apart, and a copy pays where so
+// many `rows` share it. Where only a run tells the columns, runs with many rows do so. -1: neither.
+int copied_factor(const Stage& stage, const Capabilities& caps, const Tiling& tiling,
+                  std::optional<int64_t> rows) {
+  if (!caps.is_vector_unit() || tiling.pattern != Pattern::contraction || tiling.vector_axis < 0 ||
+      stage.reduce_axes.size() != 1)
+    return -1;
+  const Factors factors = factors_of(stage);
+  if (!factors.a.get()) return -1;
+  const auto moves_along = [&](const Expr& factor, int axis) {
+    return ir::uses(factor, stage.axes[static_cast<size_t>(axis)].get());
+  };
+  const bool second = moves_along(factors.b, tiling.vector_axis);
+  const Expr& factor = second ? factors.b : factors.a;
+  if (moves_along(factor, tiling.row_axis) || ir::byte_size(factor->type.dtype) != 4) return -1;
+  const int64_t steps = extent_or(stage.reduce_extents[0], 0);
+  if (steps * vector_bytes(caps) > caps.max_private_bytes) return -1;
+  const Costs& costs = costs_of(caps);
+  const auto columns = ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
+  const bool pays =
+      columns ? rows && *rows >= costs.far_rows && *columns * steps >= costs.far_elements &&
+                    std::ranges::none_of(
+                        loads_of({factor}),
+                        [](const auto* load) { return is_blocked(load->buffer->layout); })
+              : !rows && ends_in_forms(stage, tiling.vector_axis, caps);
+  return !pays ? -1 : second ? 1 : 0;
+}
+
 // Rows reuse the operand that moves along the vectors: an axis along which some operand stands
 // still.
 void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
@@ -148,7 +177,8 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
     }
   }
   if (tiling.row_axis < 0) return;
-  const bool open = !ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
+  const auto row_extent = ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
+  const bool open = !row_extent;
   if (open) best_extent = 64;  // a batch may be large, although it is likely to be 1
   const int64_t blocks =
       tiling.vector_axis < 0
@@ -168,28 +198,41 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const int max_rows = products ? caps.product_rows : caps.tile_rows;
   int64_t steps = 1;
   for (const Expr& extent : stage.reduce_extents) steps *= extent_or(extent, 64);
-  const Tile single =
-      best_tile(best_extent, open, blocks, others, steps, max_vectors, max_rows, caps);
-  tiling.rows = single.rows;
-  tiling.vectors = single.vectors;
+  const auto choose = [&](std::optional<int64_t> rows, int64_t beside) {
+    const int copied = copied_factor(stage, caps, tiling, rows);
+    const int64_t most =
+        copied < 0
+            ? max_vectors
+            : std::min<int64_t>(max_vectors, caps.max_private_bytes / (steps * vector_bytes(caps)));
+    const Tile tile = best_tile(rows.value_or(best_extent), !rows, blocks, beside, steps,
+                                static_cast<int>(most), max_rows, caps);
+    return std::pair(tile, tile.rows > 1 ? copied : -1);
+  };
+  const auto use = [&](const std::pair<Tile, int>& chosen) {
+    constexpr int row_tiles = 32;
+    tiling.rows = chosen.first.rows;
+    tiling.vectors = chosen.first.vectors;
+    tiling.cache = chosen.second;
+    tiling.row_tiles = tiling.cache < 0 ? 1 : row_tiles;
+  };
+  const auto single = choose(row_extent, others);
+  use(single);
   // Short rows (7, 14) leave much past the edge: with the axis before them they make one long row.
   const int outer = tiling.row_axis - 1;
   if (!caps.join_rows || tiling.pattern != Pattern::contraction || outer < 0 ||
       outer == tiling.vector_axis)
     return;
-  const auto inner_extent = ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
   const auto outer_extent = ir::as_int(stage.extents[static_cast<size_t>(outer)]);
   const bool stands = std::ranges::any_of(terms, [&](const ir::Load* load) {
     return !moves(*load, stage.axes[static_cast<size_t>(outer)]) &&
            !moves(*load, stage.axes[static_cast<size_t>(tiling.row_axis)]);
   });
-  if (!inner_extent || !outer_extent || *outer_extent < 2 || !stands) return;
-  const Tile joined = best_tile(*inner_extent * *outer_extent, false, blocks,
-                                others / *outer_extent, steps, max_vectors, max_rows, caps);
-  if (joined.cost * costs_of(caps).join < single.cost * static_cast<double>(*outer_extent)) {
+  if (!row_extent || !outer_extent || *outer_extent < 2 || !stands) return;
+  const auto joined = choose(*row_extent * *outer_extent, others / *outer_extent);
+  if (joined.first.cost * costs_of(caps).join <
+      single.first.cost * static_cast<double>(*outer_extent)) {
     tiling.joined_axis = outer;
-    tiling.rows = joined.rows;
-    tiling.vectors = joined.vectors;
+    use(joined);
   }
 }
 
@@ -224,29 +267,6 @@ void choose_order(const Stage& stage, const Capabilities& caps, Tiling& tiling) 
       std::ranges::all_of(loads_of(stage.values), [&](const ir::Load* load) {
         return !moves(*load, stage.axes[column]) || is_blocked(load->buffer->layout);
       });
-}
-
-// Where only a run tells the columns, their factor is copied for one tile of columns after the
-// other, in the order of the steps: its rows lie far apart.
-void choose_panels(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
-  constexpr int row_tiles = 32;
-  if (tiling.pattern != Pattern::contraction || tiling.rows == 1 || tiling.joined_axis >= 0 ||
-      tiling.vector_axis < 0 || !ends_in_forms(stage, tiling.vector_axis, caps) ||
-      ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]) ||
-      stage.reduce_axes.size() != 1)
-    return;
-  const Factors factors = factors_of(stage);
-  const int64_t bytes = extent_or(stage.reduce_extents[0], 1) * tiling.vectors * tiling.lanes *
-                        ir::byte_size(ir::DType::f32);
-  if (!factors.a.get() || bytes > caps.max_private_bytes) return;
-  const auto moves_along = [&](const Expr& factor, int axis) {
-    return ir::uses(factor, stage.axes[static_cast<size_t>(axis)].get());
-  };
-  const bool second = moves_along(factors.b, tiling.vector_axis);
-  const Expr& columns = second ? factors.b : factors.a;
-  if (moves_along(columns, tiling.row_axis) || ir::byte_size(columns->type.dtype) != 4) return;
-  tiling.cache = second ? 1 : 0;
-  tiling.row_tiles = row_tiles;
 }
 
 // The axis that an operand is contiguous along is walked in blocks of a vector.
@@ -576,7 +596,6 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   if (!caps.texture_memory && (tiling.pattern != Pattern::reduce || stage.reduce_axes.size() > 1))
     choose_rows(stage, caps, tiling);
   choose_order(stage, caps, tiling);
-  choose_panels(stage, caps, tiling);
   choose_reduction(stage, caps, tiling);
   choose_window(stage, caps, tiling);
   if (tiling.rows == 1) tiling.vectors = vectors_without_rows(stage, tiling.vector_axis, caps);
