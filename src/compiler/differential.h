@@ -210,7 +210,7 @@ inline Run run_on(const schedule::Capabilities& caps, ops::Program program,
     }
     schedule::Group& group = std::get<schedule::Group>(one);
     launched.emplace_back(group.last());
-    if (group.form != schedule::GroupForm::single || !group.in_place.empty())
+    if (!is_single(group) || !group.in_place.empty())
       groups.emplace(group.last().output.get(), std::move(group));
   }
   steps.run = [&](const Stage& stage) -> Result<> {

@@ -221,8 +221,7 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
     kernels[0].times = schedule::is_more(group.rows, schedule::few_rows(caps_));
   if (group.number == schedule::RowCount::few)
     kernels[0].times = ir::index(1) - schedule::is_more(group.rows, schedule::few_rows(caps_));
-  if (group.form != schedule::GroupForm::single || !last.side.empty() || !group.in_place.empty())
-    return kernels;
+  if (!is_single(group) || !last.side.empty() || !group.in_place.empty()) return kernels;
   const ir::Expr rows = schedule::rows_of_decoded(last);
   if (!rows.get() || ir::as_int(rows)) return kernels;
   const std::optional<schedule::Capabilities> others = variant_caps();
@@ -344,8 +343,7 @@ Result<> ModuleBuilder::add_checks(std::span<const schedule::Launched> launched)
   for (const schedule::Launched& one : launched) {
     const auto* group = std::get_if<schedule::Group>(&one);
     if (!group || group->number == schedule::RowCount::few) continue;
-    const bool walks = group->form == schedule::GroupForm::online &&
-                       std::ranges::none_of(group->members, takes_apart);
+    const bool walks = is_walk(*group) && std::ranges::none_of(group->members, takes_apart);
     for (const schedule::Member& member : group->members)
       if (!walks || member.written)
         others.insert(member.stage.output->name);

@@ -96,7 +96,7 @@ schedule::Group product_of(ir::Expr rows, ir::Expr columns, ir::Expr terms) {
   stage.accumulators = {{left, right, ir::Expr(left) + right, ir::zero(ir::DType::f32)}};
   stage.values = {ir::load(a, {i, k}) * ir::load(b, {k, j})};
   stage.result = left;
-  return {schedule::GroupForm::single, {{stage, {}, true}}};
+  return schedule::single_group(stage);
 }
 
 TEST(Operations, AreAnExpressionOfTheDimensions) {

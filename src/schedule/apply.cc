@@ -421,6 +421,19 @@ class Interpreter {
   std::optional<Loops> outside_, texels_;
 };
 
+// One for each schedule of a group.
+std::vector<ops::Stage> scheduled_stages(const Group& group, const Capabilities& capabilities) {
+  if (is_walk(group)) return online_stages(group, capabilities);
+  if (has_tiles(group)) return tile_stages(group);
+  std::vector<ops::Stage> stages;
+  for (const Group& one : group.concurrent)
+    std::ranges::move(scheduled_stages(one, capabilities), std::back_inserter(stages));
+  if (!stages.empty()) return stages;
+  for (const Member& member : group.members)
+    if (member.at != At::point) stages.push_back(member.stage);
+  return stages;
+}
+
 }  // namespace
 
 std::string_view name_of(Primitive primitive) { return primitives[static_cast<size_t>(primitive)]; }
@@ -441,37 +454,15 @@ Result<Schedule> apply(const ops::Stage& stage, const Capabilities& capabilities
 
 Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capabilities,
                                     const Point& point, Names names) {
-  const bool rows = group.form == GroupForm::rows;
-  std::vector<ops::Stage> stages;  // over one tile
-  if (group.form == GroupForm::tile) stages = tile_stages(group);
-  if (group.form == GroupForm::online) stages = online_stages(group, capabilities);
-  const size_t count = stages.empty() ? schedules_of(group) : stages.size();
-  if (point.size() != count)
-    return fail(cat(point.size(), " schedules for a group that takes ", count));
+  const std::vector<ops::Stage> stages = scheduled_stages(group, capabilities);
+  if (point.size() != stages.size())
+    return fail(cat(point.size(), " schedules for a group that takes ", stages.size()));
   std::vector<Schedule> schedules;
-  if (group.form == GroupForm::concurrent) {
-    auto first = point.begin();
-    for (const Group& one : group.concurrent) {
-      const auto last = first + static_cast<std::ptrdiff_t>(schedules_of(one));
-      GS_ASSIGN(std::vector<Schedule> made, apply(one, capabilities, {first, last}, names));
-      std::ranges::move(made, std::back_inserter(schedules));
-      first = last;
-    }
-    return schedules;
-  }
-  if (!stages.empty()) {
-    for (size_t i = 0; i < count; ++i) {
-      GS_ASSIGN(Schedule schedule, apply(stages[i], capabilities, point[i], names));
-      schedules.push_back(std::move(schedule));
-    }
-    return schedules;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    const ops::Stage& stage = rows ? group.members[i].stage : group.last();
-    const std::string_view pattern = rows ? "rows" : name_of(pattern_of(stage));
-    if (names == Names::by_place && point[i].pattern != pattern)
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const std::string_view pattern = over_rows(group) ? "rows" : name_of(pattern_of(stages[i]));
+    if (names == Names::by_place && has_points(group) && point[i].pattern != pattern)
       return fail(cat("a stage of pattern ", pattern, " has no point of ", point[i].pattern));
-    GS_ASSIGN(Schedule schedule, apply(stage, capabilities, point[i], names));
+    GS_ASSIGN(Schedule schedule, apply(stages[i], capabilities, point[i], names));
     schedules.push_back(std::move(schedule));
   }
   return schedules;

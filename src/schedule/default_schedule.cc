@@ -21,18 +21,14 @@ Capabilities without_hardware(Capabilities capabilities) {
 }  // namespace
 
 Point default_point(const Group& group, const Capabilities& capabilities) {
-  if (group.form == GroupForm::concurrent) {
-    Point point;
-    for (const Group& one : group.concurrent)
-      std::ranges::move(default_point(one, capabilities), std::back_inserter(point));
-    return point;
-  }
-  if (group.form == GroupForm::tile) return key_parts_lists(group);
-  if (group.form == GroupForm::online) return online_lists(group, capabilities);
-  if (group.form != GroupForm::rows)
-    return {list_of(group.last(), default_tiling(group.last(), capabilities))};
-  const RowTiling tiling = default_row_tiling(group, capabilities);
   Point point;
+  for (const Group& one : group.concurrent)
+    std::ranges::move(default_point(one, capabilities), std::back_inserter(point));
+  if (!point.empty()) return point;
+  if (is_walk(group)) return online_lists(group, capabilities);
+  if (has_tiles(group)) return key_parts_lists(group);
+  if (!over_rows(group)) return {list_of(group.last(), default_tiling(group.last(), capabilities))};
+  const RowTiling tiling = default_row_tiling(group, capabilities);
   for (const Member& member : group.members) point.push_back(list_of(member, capabilities, tiling));
   return point;
 }
@@ -58,15 +54,14 @@ Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilit
 }
 
 bool has_variant(const Group& group, const Capabilities& capabilities, const Capabilities& others) {
-  if (group.form == GroupForm::concurrent)
+  if (!group.concurrent.empty())
     return std::ranges::any_of(
         group.concurrent, [&](const Group& one) { return has_variant(one, capabilities, others); });
-  if (group.form == GroupForm::rows)
+  if (over_rows(group))
     return default_row_tiling(group, others).threads !=
            default_row_tiling(group, capabilities).threads;
-  if (group.form == GroupForm::online)
-    return online_tile(group, others) != online_tile(group, capabilities);
-  return group.form == GroupForm::single &&
+  if (is_walk(group)) return online_tile(group, others) != online_tile(group, capabilities);
+  return is_single(group) &&
          default_tiling(group.last(), others) != default_tiling(group.last(), capabilities);
 }
 

@@ -160,7 +160,7 @@ class Merger {
   };
 
   bool is_product(const Group& group) const {
-    if (group.form != GroupForm::single || !group.in_place.empty() || !group.last().side.empty() ||
+    if (!is_single(group) || !group.in_place.empty() || !group.last().side.empty() ||
         !tiling_for_few_rows(group.last(), caps_))
       return false;
     return ir::as_int(rows_of_decoded(group.last())).value_or(0) <= few_rows(caps_);
@@ -233,7 +233,7 @@ class Merger {
   // A launch that moves elements for products alone: they read what it does.
   void merge_move(size_t i) {
     const auto* group = std::get_if<Group>(&launched_[i]);
-    if (!group || group->form != GroupForm::single || !group->in_place.empty()) return;
+    if (!group || !is_single(*group) || !group->in_place.empty()) return;
     const Stage& moved = group->last();
     const auto* load = ir::as<ir::Load>(moved.result);
     if (moved.kind != StageKind::compute || !load || !moved.side.empty() ||
@@ -275,8 +275,8 @@ class Merger {
   // Rows that a sum of their own scales, as part of all products that read them.
   void merge_norm(size_t i) {
     const auto* group = std::get_if<Group>(&launched_[i]);
-    if (!group || group->form != GroupForm::rows || !group->in_place.empty() ||
-        !group->last().side.empty() || group->members.size() != 2)
+    if (!group || !over_rows(*group) || !group->in_place.empty() || !group->last().side.empty() ||
+        group->members.size() != 2)
       return;
     const Stage &sum = group->members[0].stage, &scaled = group->last();
     if (sum.kind != StageKind::reduce || !ops::is_sum(sum.accumulators) || sum.in_order ||

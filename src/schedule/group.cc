@@ -18,15 +18,19 @@ ir::Expr is_more(const ir::Expr& count, int64_t most) {
   return ir::min(ir::max(count - ir::index(most), ir::index(0)), ir::index(1));
 }
 
-Group single_group(ops::Stage stage) { return {GroupForm::single, {{std::move(stage), {}, true}}}; }
+Group single_group(ops::Stage stage) { return {{{std::move(stage)}}}; }
 
-bool has_tiles(const Group& group) {
-  return group.form == GroupForm::tile || group.form == GroupForm::online;
+bool is_single(const Group& group) { return group.members.size() == 1; }
+
+bool over_rows(const Group& group) {
+  return group.concurrent.empty() && std::ranges::count(group.members, At::launch, &Member::at) > 1;
 }
 
-bool has_points(const Group& group) {
-  return group.form != GroupForm::concurrent && !has_tiles(group);
-}
+bool is_walk(const Group& group) { return group.members.back().at == At::walk; }
+
+bool has_tiles(const Group& group) { return group.members.back().at == At::tile || is_walk(group); }
+
+bool has_points(const Group& group) { return group.concurrent.empty() && !has_tiles(group); }
 
 std::vector<ir::Buffer> inputs_of(const Group& group) {
   std::vector<ir::Buffer> inputs, made;

@@ -1,12 +1,8 @@
 // Groups: stages under one launch.
 //
-// Stages with the same points share all loops: several outputs of one map. Stages over the same
-// rows share the loops of the rows: a softmax is a maximum, a sum and a quotient a row. What one
-// stage of a group makes and others read is held by the invocation, or, where it is more than a
-// value a row, read back from memory by the invocation that wrote it. Kernels that do not depend on
-// each other may share a launch, too: each has workgroups of its own, beside those of the others.
-// Stages over the same tiles have a workgroup a tile, which computes one after the other and shares
-// what they make (tile.h). Attention is one walk over its keys (online.h).
+// Each member says where in the launch it is computed, from which follows who holds what it makes
+// for other members. Kernels that do not depend on each other may share a launch, too: each is a
+// group with workgroups of its own, which follow those of the one before.
 #pragma once
 
 #include <string>
@@ -23,13 +19,22 @@ struct RowAxis {
   friend bool operator==(const RowAxis&, const RowAxis&) = default;
 };
 
-struct Member {
-  ops::Stage stage;
-  std::vector<RowAxis> rows;  // in the order that all members have
-  bool written = true;        // in memory after the launch
+// Where a member is computed, and who holds what it makes.
+enum class At : uint8_t {
+  launch,  // in loops of its own inside those of the launch, which all such members share: they are
+           // over the same rows. A value a row is held in registers; columns are in memory, and
+           // read back by the invocation that wrote them
+  point,   // at each point of the next member with loops of its own: a variable
+  tile,    // in loops of its own over the axes inside of a tile, by a workgroup: in group memory
+  walk,    // in the steps of a walk over keys (online.h)
 };
 
-enum class GroupForm : uint8_t { single, points, rows, concurrent, tile, online };
+struct Member {
+  ops::Stage stage;
+  std::vector<RowAxis> rows = {};  // in the order that all members have
+  bool written = true;             // in memory after the launch
+  At at = At::launch;              // computed
+};
 
 // An output in an input's memory: each point is read by the invocation alone that writes it.
 struct InPlace {
@@ -40,12 +45,10 @@ struct InPlace {
 enum class RowCount : uint8_t { any, few, more };
 
 struct Group {
-  GroupForm form = GroupForm::single;
   std::vector<Member> members;  // in the order in which they run
   std::vector<InPlace> in_place = {};
-  std::vector<Group> concurrent =
-      {};            // in the form of that name: whose members these are, in order
-  size_t outer = 0;  // in the form `tile`: how many axes, the first ones, number the tiles
+  std::vector<Group> concurrent = {};  // groups under one launch, whose members these are, in order
+  size_t outer = 0;  // of members in a tile: how many axes, the first ones, number the tiles
   RowCount number = RowCount::any;
   ir::Expr rows = {};  // of a run, over the dimensions, where `number` is not `any`
   // 1 in runs that launch it, 0 in others (long_rounds.h); unset: in all. GPUs in hardware launch
@@ -62,6 +65,12 @@ ir::Expr is_more(const ir::Expr& count, int64_t most);
 
 Group single_group(ops::Stage stage);
 
+// Whether it is one stage.
+bool is_single(const Group& group);
+// Whether several members have loops of their own, over the same rows.
+bool over_rows(const Group& group);
+// Whether it is a walk over keys.
+bool is_walk(const Group& group);
 // Whether it computes tiles of several stages, which workgroups or work items hold.
 bool has_tiles(const Group& group);
 

@@ -57,7 +57,7 @@ class Grouper {
         item.step = entry.step();
         continue;
       }
-      item.group.members.push_back({*entry.stage(), {}, true});
+      item.group.members.push_back({*entry.stage()});
       const auto inputs = entry.inputs();
       item.constant = !kept_.contains(entry.output().get()) &&
                       std::ranges::all_of(inputs, [&](const Buffer& input) {
@@ -85,7 +85,7 @@ class Grouper {
     for (size_t i = 0; i < items_.size(); ++i) {
       Item& item = items_[i];
       if (!item.alive || item.step) continue;
-      if (item.group.form == GroupForm::rows) share_memory(item.group, caps_);
+      if (over_rows(item.group)) share_memory(item.group, caps_);
       item.group.in_place = in_place(item.group, i, i);
     }
     std::map<int, Expr> rows_of_chain;
@@ -194,7 +194,7 @@ class Grouper {
     if (caps_.group_size == 1) return true;
     size_t buffers = bindings(group) - in_place(group, from, to).size();
     for (const Member& member : group.members) {
-      if (group.form == GroupForm::rows && !member.written && !columns_of(member).empty())
+      if (over_rows(group) && !member.written && !columns_of(member).empty())
         ++buffers;  // in memory, see share_memory
     }
     return static_cast<int>(buffers) <= caps_.max_storage_buffers;
@@ -209,7 +209,7 @@ class Grouper {
       if (writers == writers_.end() || writers->second.size() != 1) return nullptr;
       const size_t p = writers->second[0];
       const Item& item = items_[p];
-      if (p >= i || !item.alive || item.step || item.group.form != GroupForm::single ||
+      if (p >= i || !item.alive || item.step || !is_single(item.group) ||
           !item.group.last().side.empty() || item.group.last().view)
         return nullptr;
       places[&item.group.last()] = p;
@@ -220,21 +220,21 @@ class Grouper {
     if (!online_of(items_[i].group.last(), stage_of, used, masked ? &masks : nullptr)) return;
     std::set<size_t> from;
     for (const Stage* stage : used) from.insert(places.at(stage));
-    Group merged{GroupForm::online, {}};
+    Group merged;
     // On CPUs. What others read, too, stays where it is.
     std::erase_if(masks, [&](const Stage* stage) {
       return from.contains(places.at(stage)) || !may_repeat(places.at(stage), i);
     });
-    for (const Stage* stage : masks) merged.members.push_back({*stage, {}, false});
+    for (const Stage* stage : masks) merged.members.push_back({*stage, {}, false, At::walk});
     for (const size_t p : from) {
       const Buffer& made = items_[p].group.last().output;
       const auto outside = [&](size_t reader) { return reader != i && !from.contains(reader); };
       if (kept_.contains(made.get()) || !may_move(p, i, from) ||
           std::ranges::any_of(readers_.at_or_empty(made.get()), outside))
         return;
-      merged.members.push_back({items_[p].group.last(), {}, false});
+      merged.members.push_back({items_[p].group.last(), {}, false, At::walk});
     }
-    merged.members.push_back(items_[i].group.members[0]);
+    merged.members.push_back({items_[i].group.last(), {}, true, At::walk});
     if (caps_.group_size > 1 && static_cast<int>(bindings(merged)) > caps_.max_storage_buffers)
       return;
     const Expr rows = rows_of(merged);
@@ -398,7 +398,7 @@ class Grouper {
 
   // One nest for both: each reads what the other makes at its own point.
   std::optional<Group> merged_points(const Group& producer, const Group& reader) const {
-    if (producer.form == GroupForm::rows || reader.form == GroupForm::rows) return std::nullopt;
+    if (over_rows(producer) || over_rows(reader)) return std::nullopt;
     if (!same_points(producer.last(), reader.last())) return std::nullopt;
     for (const Member& made : producer.members) {
       for (const Member& member : reader.members) {
@@ -412,29 +412,30 @@ class Grouper {
         }
       }
     }
-    Group merged{GroupForm::points, producer.members};
-    merged.members.insert(merged.members.end(), reader.members.begin(), reader.members.end());
+    return at_same_points(producer, reader);
+  }
+
+  static Group at_same_points(const Group& first, const Group& second) {
+    Group merged{first.members};
+    for (Member& member : merged.members) member.at = At::point;
+    merged.members.insert(merged.members.end(), second.members.begin(), second.members.end());
     return merged;
   }
 
   // Maps that read the same, side by side: one walk over it makes all of them.
   void merge_sibling(size_t i) {
-    if (!may_group(i) || items_[i].group.form == GroupForm::rows) return;
+    if (!may_group(i) || over_rows(items_[i].group)) return;
     std::set<size_t, std::greater<>> siblings;
     for (const Buffer& input : inputs_of(items_[i].group)) {
       const std::set<size_t>& readers = readers_.at_or_empty(input.get());
       siblings.insert(readers.begin(), readers.end());
     }
     for (size_t p : siblings) {
-      if (p >= i || !may_group(p) || items_[p].group.form == GroupForm::rows || !may_move(p, i))
-        continue;
+      if (p >= i || !may_group(p) || over_rows(items_[p].group) || !may_move(p, i)) continue;
       if (!same_points(items_[p].group.last(), items_[i].group.last()) || !share_inputs(p, i) ||
           feeds(p, i))
         continue;
-      Group merged{GroupForm::points, items_[p].group.members};
-      const std::vector<Member>& members = items_[i].group.members;
-      merged.members.insert(merged.members.end(), members.begin(), members.end());
-      merge(p, i, std::move(merged));
+      merge(p, i, at_same_points(items_[p].group, items_[i].group));
     }
   }
 
@@ -442,8 +443,7 @@ class Grouper {
   bool may_run_concurrently(size_t i) const {
     constexpr int64_t most_points = int64_t{1} << 20;
     const Item& item = items_[i];
-    if (!item.alive || item.step || item.constant || item.group.form == GroupForm::rows ||
-        has_tiles(item.group))
+    if (!item.alive || item.step || item.constant || over_rows(item.group) || has_tiles(item.group))
       return false;
     const auto is_small_map = [&](const Member& member) {
       const Stage& stage = member.stage;
@@ -461,7 +461,7 @@ class Grouper {
   }
 
   static bool has_whole_workgroups(const Group& group, const Capabilities& caps) {
-    if (group.form == GroupForm::concurrent || group.last().kind == StageKind::scatter) return true;
+    if (!group.concurrent.empty() || group.last().kind == StageKind::scatter) return true;
     return default_tiling(group.last(), caps).group_size == caps.group_size;
   }
 
@@ -476,16 +476,13 @@ class Grouper {
     }
     for (size_t p : siblings) {
       if (p >= i || !may_run_concurrently(p) || feeds(p, i) || !may_move(p, i)) continue;
-      Group merged{GroupForm::concurrent, {}};
+      Group merged;
       for (size_t each : {p, i}) {
         const Group& group = items_[each].group;
         merged.members.insert(merged.members.end(), group.members.begin(), group.members.end());
-        if (group.form == GroupForm::concurrent) {
-          merged.concurrent.insert(merged.concurrent.end(), group.concurrent.begin(),
-                                   group.concurrent.end());
-        } else {
-          merged.concurrent.push_back(group);
-        }
+        const std::vector<Group> own =
+            group.concurrent.empty() ? std::vector{group} : group.concurrent;
+        merged.concurrent.insert(merged.concurrent.end(), own.begin(), own.end());
       }
       if (merge(p, i, std::move(merged))) return true;
     }

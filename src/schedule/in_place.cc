@@ -39,7 +39,7 @@ bool at_own_point(const ir::Load& load, const ops::Stage& stage) {
 }
 
 std::vector<InPlace> find_in_place(const Group& group, const Dies& dies) {
-  if (group.form == GroupForm::rows || group.form == GroupForm::concurrent || has_tiles(group) ||
+  if (over_rows(group) || !has_points(group) ||
       std::ranges::any_of(group.members, [](const Member& member) {
         return member.stage.kind != ops::StageKind::compute || member.stage.view;
       }))

@@ -187,13 +187,11 @@ class Splitter {
     reduce(sums_, key_, keys, weight * where(inside_, value, ir::zero(value->type)),
            ir::var("sum", ir::DType::f32));
 
-    Group group{GroupForm::tile, {}};
+    Group group;
     group.outer = outer_.size();
-    group.members = {{scores, {}, false},
-                     {peaks_, {}, true},
-                     {weights, {}, false},
-                     {totals_, {}, true},
-                     {sums_, {}, true}};
+    for (const Stage& stage : {scores, peaks_, weights, totals_, sums_})
+      group.members.push_back({stage, {}, true, At::tile});
+    for (const size_t passed_on : {0, 2}) group.members[passed_on].written = false;
     return group;
   }
 

@@ -20,7 +20,7 @@
 namespace gossamer::schedule {
 
 struct KeyParts {
-  Group parts;      // of the form `tile`
+  Group parts;      // in a tile
   ops::Stage join;  // writes what the group that was split wrote
 };
 
@@ -29,7 +29,7 @@ constexpr int64_t most_split_rows = 8;
 
 ir::Expr rows_of(const Group& online);
 
-// `online`: of that form, `rows`: how many the launches are for at most. Nothing where the shape or
+// `online`: a walk, `rows`: how many the launches are for at most. Nothing where the shape or
 // the target has no use for it.
 std::optional<KeyParts> key_parts(const Group& online, const ir::Expr& rows,
                                   const Capabilities& capabilities);

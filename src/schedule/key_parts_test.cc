@@ -59,7 +59,7 @@ TEST(KeyParts, AreTwoLaunches) {
   for (const int64_t shared : {1, 3, 4}) {
     const auto groups = Heads(12, shared, ir::index(1), keys, 64).groups();
     ASSERT_EQ(groups.size(), 2U);
-    EXPECT_EQ(groups[0].form, GroupForm::tile);
+    EXPECT_EQ(groups[0].members[0].at, At::tile);
     // Heads, parts; heads of a workgroup, columns.
     const auto& extents = groups[0].last().extents;
     EXPECT_EQ(ir::print(extents[0]), shared == 4 ? "3" : "12");
@@ -73,11 +73,11 @@ TEST(KeyParts, AreForRunsOfFewRows) {
   const auto groups =
       Heads(8, 2, ir::dimension("queries", 64), ir::dimension("keys", 64), 64).groups();
   ASSERT_EQ(groups.size(), 3U);
-  EXPECT_EQ(groups[0].form, GroupForm::tile);
+  EXPECT_EQ(groups[0].members[0].at, At::tile);
   EXPECT_EQ(groups[0].number, RowCount::few);
   EXPECT_EQ(ir::print(groups[0].last().extents[1]), "min(queries, 8)");
   EXPECT_EQ(groups[1].number, RowCount::few);
-  EXPECT_EQ(groups[2].form, GroupForm::online);
+  EXPECT_TRUE(is_walk(groups[2]));
   EXPECT_EQ(groups[2].number, RowCount::more);
 }
 
@@ -107,7 +107,7 @@ TEST(KeyParts, AreForTargetsWithWorkgroups) {
   for (const TargetKind kind : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgl}) {
     for (const Group& group :
          Heads(8, 4, ir::index(1), ir::index(100), 64).groups(capabilities_of(kind)))
-      EXPECT_NE(group.form, GroupForm::tile);
+      EXPECT_NE(group.members[0].at, At::tile);
   }
 }
 

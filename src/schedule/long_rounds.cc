@@ -21,12 +21,13 @@ constexpr int64_t most_terms = 4096;  // of a part: longer sums of floats lose t
 // The rounds that one invocation would need for the loops of all members, without lanes.
 Expr rounds_of(const Group& group) {
   Expr rounds = ir::index(0);
+  const bool walks_rows = over_rows(group);
   for (const Member& member : group.members) {
     const bool reduces = member.stage.kind == StageKind::reduce;
-    Expr walked = ir::index(reduces || group.form == GroupForm::rows ? 1 : 0);
+    Expr walked = ir::index(reduces || walks_rows ? 1 : 0);
     if (reduces) {
       for (const Expr& extent : member.stage.reduce_extents) walked = walked * extent;
-    } else if (group.form == GroupForm::rows) {
+    } else if (walks_rows) {
       for (const int axis : columns_of(member))
         walked = walked * member.stage.extents[static_cast<size_t>(axis)];
     }

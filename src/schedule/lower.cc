@@ -48,17 +48,6 @@ std::vector<Var> free_variables(const ir::Kernel& kernel) {
   return used;
 }
 
-ir::Kernel finish(const ops::Stage& stage, const Stmt& body) {
-  std::vector<ir::Buffer> inputs;
-  for (const ir::Buffer& input : ops::inputs_of(stage)) {
-    if (std::ranges::none_of(inputs, [&](const ir::Buffer& b) { return b.same(input); }))
-      inputs.push_back(input);
-  }
-  std::vector<ir::Buffer> outputs{stage.output};
-  if (stage.table) outputs.insert(outputs.begin(), stage.table);
-  return kernel_of(stage.name, body, inputs, outputs);
-}
-
 Stmt in_loops(const std::vector<std::pair<Var, Expr>>& loops, Stmt body) {
   for (auto it = loops.rbegin(); it != loops.rend(); ++it)
     body = ir::loop(it->first, it->second, ir::LoopKind::serial, body);
@@ -221,7 +210,8 @@ Stmt in_outer_loops(const Nest& nest, Coordinates& coordinates, const Stmt& body
 }
 
 Stmt inside_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
-                       const Destination& destination) {
+                       Destination destination) {
+  destination.point = coordinates.of(nest.axes);
   if (nest.cached) {
     const CachedFactor cached(stage, nest, coordinates);
     const Stmt sums = reduction(cached.stage(), nest, destination, coordinates);
@@ -244,8 +234,8 @@ Stmt in_serial_loops(const Nest& nest, Coordinates& coordinates, const Stmt& bod
   return at_invocation(nest, coordinates, in_outer_loops(nest, coordinates, body));
 }
 
-Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
-                   const Destination& destination) {
+Stmt in_invocation(const ops::Stage& stage, const Nest& nest, const Destination& destination) {
+  Coordinates coordinates(nest);
   return at_invocation(nest, coordinates, inside_invocation(stage, nest, coordinates, destination));
 }
 
@@ -404,30 +394,25 @@ std::vector<Rows> forms_of_rows(const ops::Stage& stage, const Nest& nest) {
 
 }  // namespace
 
-Result<ir::Kernel> lower(const Schedule& schedule) {
-  GS_TRY(can_lower(schedule));
-  const ops::Stage stage = with_legal_loads(schedule.stage(), schedule);
+Stmt in_forms(const ops::Stage& stage, const Schedule& schedule, const Destination& destination) {
   const Nest& nest = schedule.nest();
-  if (stage.kind == ops::StageKind::scatter) {
-    const Capabilities& caps = schedule.capabilities();
-    const bool any_order = caps.group_size > 1 && writes_a_row(stage);
-    return finish(stage, any_order ? row(stage, caps) : scatter(stage));
-  }
-  Coordinates coordinates(nest);
-  const Destination memory{stage.output, coordinates.of(nest.axes), {}, {}};
   const bool cuts =
       schedule.capabilities().group_size == 1 && stage.output->layout.memory != ir::Memory::texture;
-  if (const auto forms = cuts ? forms_of_rows(stage, nest) : std::vector<Rows>{}; !forms.empty()) {
-    Stmt rows;
-    for (const Rows& one : std::views::reverse(forms)) {
-      Coordinates places(one.nest);
-      const Destination made{stage.output, places.of(one.nest.axes), {}, {}};
-      Stmt part = inside_invocation(stage, one.nest, places, made);
-      rows = one.enough ? ir::branch(one.enough, std::move(part), rows) : std::move(part);
-    }
-    return finish(stage, in_launch(nest, at_invocation(nest, coordinates, rows)));
+  const auto forms = cuts ? forms_of_rows(stage, nest) : std::vector<Rows>{};
+  if (forms.empty()) return in_invocation(stage, nest, destination);
+  Stmt rows;
+  for (const Rows& one : std::views::reverse(forms)) {
+    Coordinates coordinates(one.nest);
+    Stmt part = inside_invocation(stage, one.nest, coordinates, destination);
+    rows = one.enough ? ir::branch(one.enough, std::move(part), rows) : std::move(part);
   }
-  return finish(stage, in_launch(nest, in_invocation(stage, nest, coordinates, memory)));
+  Coordinates coordinates(nest);
+  return at_invocation(nest, coordinates, rows);
+}
+
+Stmt scatter_launch(const ops::Stage& stage, const Capabilities& caps) {
+  const bool any_order = caps.group_size > 1 && writes_a_row(stage);
+  return any_order ? row(stage, caps) : scatter(stage);
 }
 
 }  // namespace gossamer::schedule

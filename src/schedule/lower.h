@@ -16,12 +16,9 @@ namespace gossamer::schedule {
 // output's first value and then walks the updates. GPUs run its gather form (scatter.h) instead.
 Result<ir::Kernel> lower(const Schedule& schedule);
 
-// Stages under one launch, see group.h. With the same points they have one schedule, that of the
-// last stage. Over the same rows each has its own, and their launches are one: the loops bound to
-// the grid and to the group have the same extents. Groups beside each other have their own, and
-// workgroups of one size.
+// Stages under one launch, see group.h. Each member with loops of its own has a schedule, and their
+// launches are one: the loops bound to the grid and to the group have the same extents. Concurrent
+// groups have workgroups of one size.
 Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules);
-// How many schedules a group has, other than one of form online.
-size_t schedules_of(const Group& group);
 
 }  // namespace gossamer::schedule

@@ -34,36 +34,6 @@ Node replace_loads(const Node& node, const Loads& known) {
   return ir::rewrite(node, rewriter);
 }
 
-bool is_read(const Group& group, const ir::Buffer& buffer) {
-  return std::ranges::any_of(group.members,
-                             [&](const Member& member) { return reads(member.stage, buffer); });
-}
-
-// All members at each point of the last one's nest.
-Result<ir::Kernel> lower_points(const Group& group, const Schedule& schedule) {
-  GS_TRY(can_lower(schedule));
-  const Nest& nest = schedule.nest();
-  Coordinates coordinates(nest);
-  const std::vector<Expr> point = coordinates.of(nest.axes);
-  Loads known;
-  std::vector<std::pair<ir::Var, Expr>> values;
-  std::vector<Stmt> stores;
-  for (const Member& member : group.members) {
-    const ops::Stage stage = with_legal_loads(member.stage, schedule);
-    ir::VarMap map;
-    for (size_t i = 0; i < point.size(); ++i) map[stage.axes[i].get()] = point[i];
-    const Expr value = replace_loads(ir::substitute(stage.result, map), known);
-    values.emplace_back(ir::var(cat("value", values.size()), value->type), value);
-    known[stage.output.get()] = values.back().first;
-    if (member.written) stores.push_back(ir::store(stage.output, point, values.back().first));
-  }
-  Stmt body = ir::block(std::move(stores));
-  for (auto value = values.rbegin(); value != values.rend(); ++value)
-    body = ir::let(value->first, value->second, body);
-  body = in_launch(nest, in_serial_loops(nest, coordinates, body));
-  return kernel_of(title_of(group), body, inputs_of(group), outputs_of(group));
-}
-
 // The loop of lanes that lie along a row axis; -1: none does.
 LoopId lane_of_rows(const Member& member, const Nest& nest) {
   for (const RowAxis& row : member.rows) {
@@ -107,16 +77,25 @@ Blocks blocks_of(const Member& member, const Nest& nest) {
   return blocks;
 }
 
+// A member with loops of its own, and those before it that are computed at each of its points.
+struct Nested {
+  const Member& member;
+  const Schedule& schedule;
+  std::vector<const Member*> at_points;
+
+  const Nest& nest() const { return schedule.nest(); }
+};
+
 // Whether a sum's steps may compute the elements of the map before it: both walk the same row, in
 // vectors, and memory is read once less. What reads and writes one memory is not computed twice.
-bool computes_at_next(const Group& group, std::span<const Schedule> schedules, size_t i) {
-  if (i + 1 >= group.members.size() || schedules[i].capabilities().group_size > 1) return false;
-  const Member &map = group.members[i], &sum = group.members[i + 1];
+bool computes_in_steps(const Nested& first, const Nested& second) {
+  if (first.schedule.capabilities().group_size > 1) return false;
+  const Member &map = first.member, &sum = second.member;
   if (map.stage.kind != ops::StageKind::compute || sum.stage.kind != ops::StageKind::reduce ||
       sum.stage.in_order || !map.written || reads(map.stage, map.stage.output))
     return false;
-  const Nest &maps = schedules[i].nest(), &sums = schedules[i + 1].nest();
-  const Blocks own = blocks_of(map, maps), others = blocks_of(sum, sums);
+  const Nest& sums = second.nest();
+  const Blocks own = blocks_of(map, first.nest()), others = blocks_of(sum, sums);
   if (own.loop < 0 || own.lanes == 0 || others.lanes % own.lanes != 0 || others.lanes == 0)
     return false;
   const bool whole = std::ranges::none_of(sums.splits, [&](const Split& split) {
@@ -147,61 +126,197 @@ Stmt behind(const Stmt& body, const Nest& nest, LoopId blocks, const Expr& first
   return ir::rewrite(body, rewriter);
 }
 
-// One after the other for each row.
-Result<ir::Kernel> lower_rows(const Group& group, std::span<const Schedule> schedules) {
-  const Nest& last = schedules.back().nest();
-  const std::vector<LoopId> launch = bound_of(last);
-  std::vector<Stmt> steps;
-  std::vector<ir::Buffer> kept;
-  std::map<const ir::BufferNode*, ir::Buffer> held;
-  std::optional<ComputedAt> computed;
-  for (size_t i = 0; i < group.members.size(); ++i) {
-    const Member& member = group.members[i];
-    const Schedule& schedule = schedules[i];
-    GS_TRY(can_lower(schedule));
-    const Nest& nest = schedule.nest();
+// The members of a launch, one after the other. Variables hold what is computed at each point,
+// registers a value a row, group memory a tile; other members read columns back from memory.
+class Members {
+ public:
+  Members(const Group& group, std::span<const Schedule> schedules)
+      : group_(group), launch_(schedules.back().nest()), bound_(bound_of(launch_)) {
+    std::vector<const Member*> at_points;
+    auto schedule = schedules.begin();
+    for (const Member& member : group.members) {
+      if (member.at == At::point) {
+        at_points.push_back(&member);
+      } else {
+        nested_.push_back({member, *schedule++, std::exchange(at_points, {})});
+      }
+    }
+    for (size_t i = 0; i < group.outer; ++i) tile_.push_back(group.last().axes[i]);
+  }
+
+  Result<ir::Kernel> run() {
+    for (size_t i = 0; i < nested_.size(); ++i) {
+      GS_TRY(can_lower(nested_[i].schedule));
+      GS_ASSIGN(const Stmt body, body_of(nested_[i]));
+      const bool last = i + 1 == nested_.size();
+      if (last || !computes_in_steps(nested_[i], nested_[i + 1])) {
+        add(nested_[i], body);
+      } else {
+        compute_in_steps(nested_[i], nested_[i + 1], body);
+      }
+    }
+    Stmt body = ir::block(steps_);
+    if (group_.members.back().at == At::tile) {
+      GS_ASSIGN(body, in_workgroups(body));
+    } else {
+      for (const ir::Buffer& buffer : held_) body = ir::alloc(buffer, body);
+      body = in_launch(launch_, body);
+    }
+    return kernel_of(title_of(group_), body, inputs_of(group_), outputs_of(group_));
+  }
+
+ private:
+  // In the launch of the last member.
+  Result<Stmt> body_of(const Nested& one) {
+    const auto& [member, schedule, at_points] = one;
+    const Nest& nest = one.nest();
     const std::vector<LoopId> bound = bound_of(nest);
     ir::VarMap same;
-    for (size_t k = 0; k < std::max(bound.size(), launch.size()); ++k) {
-      const bool both = k < bound.size() && k < launch.size();
-      if (!both || nest.loop(bound[k]).kind != last.loop(launch[k]).kind ||
-          !ir::prove_equal(nest.loop(bound[k]).extent, last.loop(launch[k]).extent))
+    for (size_t k = 0; k < std::max(bound.size(), bound_.size()); ++k) {
+      const bool both = k < bound.size() && k < bound_.size();
+      if (!both || nest.loop(bound[k]).kind != launch_.loop(bound_[k]).kind ||
+          !ir::prove_equal(nest.loop(bound[k]).extent, launch_.loop(bound_[k]).extent))
         return fail_at(cat("schedule of \"", member.stage.name, "\""),
-                       cat("its launch is not that of \"", group.last().name, "\""));
-      same[nest.loop(bound[k]).var.get()] = last.loop(launch[k]).var;
+                       cat("its launch is not that of \"", group_.last().name, "\""));
+      same[nest.loop(bound[k]).var.get()] = launch_.loop(bound_[k]).var;
     }
+    if (!at_points.empty()) return ir::substitute(points_of(one), same);
     const LoopId lane = lane_of_rows(member, nest);
     const std::vector<Expr> cell{ir::index(0), lane < 0 ? ir::index(0) : Expr(nest.loop(lane).var)};
+    const Expr lanes = lane < 0 ? ir::index(1) : nest.loop(lane).extent;
     Loads known;
-    for (const auto& [output, place] : held) known[output] = ir::load(place, cell);
-
-    const ops::Stage stage = with_legal_loads(member.stage, schedule);
-    Coordinates coordinates(nest);
-    Destination destination{
-        member.written ? stage.output : ir::Buffer(), coordinates.of(nest.axes), {}, cell};
-    if (columns_of(member).empty() && is_read(group, stage.output)) {
-      const Expr lanes = lane < 0 ? ir::index(1) : nest.loop(lane).extent;
-      destination.held = ir::buffer(cat("row", held.size()), stage.output->dtype,
-                                    {ir::index(1), lanes}, ir::Scope::priv);
-      held[stage.output.get()] = destination.held;
-      kept.push_back(destination.held);
-    }
-    destination.computed = std::exchange(computed, std::nullopt);
-    Stmt body = in_invocation(stage, nest, coordinates, destination);
-    body = ir::substitute(replace_loads(body, known), same);
-    if (computes_at_next(group, schedules, i)) {
-      const Blocks own = blocks_of(member, nest);
-      const Blocks others = blocks_of(group.members[i + 1], schedules[i + 1].nest());
-      const Expr whole = ir::simplify(others.count * ir::index(others.lanes / own.lanes));
-      computed = ComputedAt{&member.stage, {}};
-      if (!ir::prove_equal(whole, own.count)) computed->rest = behind(body, nest, own.loop, whole);
-      continue;
-    }
-    steps.push_back(std::move(body));
+    for (const auto& [output, row] : rows_) known[output] = ir::load(row, cell);
+    Destination destination = destination_of(one, {ir::index(1), lanes});
+    destination.cell = cell;
+    const ops::Stage stage = with_legal_loads(schedule.stage(), schedule);
+    const Stmt body = in_forms(stage, schedule, destination);
+    return ir::substitute(replace_loads(body, known), same);
   }
-  Stmt body = ir::block(std::move(steps));
-  for (const ir::Buffer& buffer : kept) body = ir::alloc(buffer, body);
-  return kernel_of(title_of(group), in_launch(last, body), inputs_of(group), outputs_of(group));
+
+  // Where a member's result goes. `row`: the extents of what holds a row's.
+  Destination destination_of(const Nested& one, std::vector<Expr> row) {
+    const ops::Stage& stage = one.schedule.stage();  // over the tile, of members in one
+    Destination destination;
+    if (stage.output->scope == ir::Scope::group) {
+      destination.memory = stage.output;
+      held_.push_back(stage.output);
+    } else if (one.member.written) {
+      destination.memory = one.member.stage.output;
+      destination.outer = tile_;
+    }
+    const bool read = std::ranges::any_of(
+        group_.members, [&](const Member& member) { return reads(member.stage, stage.output); });
+    if (one.member.at == At::launch && columns_of(one.member).empty() && read) {
+      destination.held = ir::buffer(cat("row", rows_.size()), stage.output->dtype, std::move(row),
+                                    ir::Scope::priv);
+      rows_[stage.output.get()] = destination.held;
+      held_.push_back(destination.held);
+    }
+    destination.computed = std::exchange(computed_, std::nullopt);
+    return destination;
+  }
+
+  // Members at each point of one nest: variables, and what of them is written.
+  Stmt points_of(const Nested& one) const {
+    Coordinates coordinates(one.nest());
+    const std::vector<Expr> point = coordinates.of(one.nest().axes);
+    Loads known;
+    std::vector<std::pair<ir::Var, Expr>> values;
+    std::vector<Stmt> stores;
+    const auto add = [&](const Member& member) {
+      const ops::Stage stage = with_legal_loads(member.stage, one.schedule);
+      ir::VarMap map;
+      for (size_t i = 0; i < point.size(); ++i) map[stage.axes[i].get()] = point[i];
+      const Expr value = replace_loads(ir::substitute(stage.result, map), known);
+      values.emplace_back(ir::var(cat("value", values.size()), value->type), value);
+      known[stage.output.get()] = values.back().first;
+      if (member.written) stores.push_back(ir::store(stage.output, point, values.back().first));
+    };
+    for (const Member* member : one.at_points) add(*member);
+    add(one.member);
+    Stmt body = ir::block(std::move(stores));
+    for (auto value = values.rbegin(); value != values.rend(); ++value)
+      body = ir::let(value->first, value->second, body);
+    return in_serial_loops(one.nest(), coordinates, body);
+  }
+
+  void compute_in_steps(const Nested& map, const Nested& sum, const Stmt& body) {
+    const Blocks own = blocks_of(map.member, map.nest());
+    const Blocks others = blocks_of(sum.member, sum.nest());
+    const Expr whole = ir::simplify(others.count * ir::index(others.lanes / own.lanes));
+    computed_ = ComputedAt{&map.member.stage, {}};
+    if (!ir::prove_equal(whole, own.count))
+      computed_->rest = behind(body, map.nest(), own.loop, whole);
+  }
+
+  void add(const Nested& one, const Stmt& body) {
+    if (one.member.at == At::tile && !steps_.empty()) steps_.push_back(ir::barrier());
+    steps_.push_back(body);
+    parts_.push_back(body);
+    const ir::Buffer& own = one.schedule.stage().output;
+    if (own->scope != ir::Scope::group || !one.member.written) return;
+    // Read where it is held, written from there.
+    steps_.push_back(ir::barrier());
+    steps_.push_back(copied(own, one.member.stage.output));
+  }
+
+  const Loop& invocations() const {
+    return launch_.loop(*std::ranges::find_if(
+        bound_, [&](LoopId id) { return launch_.loop(id).kind == ir::LoopKind::group; }));
+  }
+
+  // Every place of a tile, a number of them at a time.
+  Stmt copied(const ir::Buffer& tile, const ir::Buffer& memory) const {
+    const int64_t places = elements_of(tile), count = *ir::as_int(invocations().extent);
+    const ir::Var step = ir::var("step");
+    const Expr place = Expr(step) * ir::index(count) + invocations().var;
+    const std::vector<Expr> at = unravel(place, tile->shape);
+    std::vector<Expr> point = tile_;
+    point.insert(point.end(), at.begin(), at.end());
+    const Stmt store = ir::store(memory, point, ir::load(tile, at));
+    return ir::loop(step, ir::index((places + count - 1) / count), ir::LoopKind::unrolled,
+                    places % count == 0 ? store : ir::branch(place < ir::index(places), store));
+  }
+
+  // A workgroup for each tile.
+  Result<Stmt> in_workgroups(Stmt body) const {
+    int64_t bytes = 0;
+    body = hold_in_group(held_, share_group_memory(body, parts_, bytes), bytes);
+    GS_TRY(check_group_bytes(bytes, nested_.back().schedule.capabilities()));
+    const ops::Stage& last = group_.last();
+    const auto outer = static_cast<std::ptrdiff_t>(group_.outer);
+    const std::vector<Expr> tiles(last.extents.begin(), last.extents.begin() + outer);
+    const ir::Var item = ir::var("item");
+    const std::vector<Expr> place = unravel(item, tiles);
+    Expr count = ir::index(1);
+    for (size_t i = 0; i < group_.outer; ++i) {
+      count = count * tiles[i];
+      body = ir::let(last.axes[i], place[i], body);
+    }
+    const Loop& group = invocations();
+    body = ir::loop(group.var, group.extent, ir::LoopKind::group,
+                    inside_launch(launch_, group.var, body));
+    return ir::loop(item, ir::simplify(count), ir::LoopKind::grid, body);
+  }
+
+  const Group& group_;
+  const Nest& launch_;  // of the last member
+  std::vector<LoopId> bound_;
+  std::vector<Nested> nested_;
+  std::vector<Expr> tile_;                            // the axes that number tiles
+  std::map<const ir::BufferNode*, ir::Buffer> rows_;  // what holds a value a row, by output
+  std::vector<ir::Buffer> held_;
+  std::vector<Stmt> steps_, parts_;     // parts: without barriers and copies
+  std::optional<ComputedAt> computed_;  // in the steps of the next member
+};
+
+// The members that have loops of their own.
+size_t schedules_of(const Group& group) {
+  size_t count = 0;
+  for (const Group& one : group.concurrent) count += schedules_of(one);
+  if (count > 0) return count;
+  return group.members.size() -
+         static_cast<size_t>(std::ranges::count(group.members, At::point, &Member::at));
 }
 
 // Kernels under one launch: the workgroups of each follow those of the one before.
@@ -238,21 +353,20 @@ Result<ir::Kernel> lower_concurrent(const Group& group, std::span<const Schedule
 
 }  // namespace
 
-size_t schedules_of(const Group& group) {
-  if (group.form == GroupForm::rows) return group.members.size();
-  size_t count = group.form == GroupForm::concurrent ? 0 : 1;
-  for (const Group& one : group.concurrent) count += schedules_of(one);
-  return count;
+Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules) {
+  if (!group.concurrent.empty()) return lower_concurrent(group, schedules);
+  if (is_walk(group)) return lower_online(group, schedules);
+  if (group.last().kind == ops::StageKind::scatter) {
+    const ops::Stage stage = with_legal_loads(group.last(), schedules[0]);
+    return kernel_of(title_of(group), scatter_launch(stage, schedules[0].capabilities()),
+                     inputs_of(group), outputs_of(group));
+  }
+  GS_ASSIGN(ir::Kernel kernel, Members(group, schedules).run());
+  return update_in_place(std::move(kernel), group, schedules[0]);
 }
 
-Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules) {
-  if (group.form == GroupForm::rows) return lower_rows(group, schedules);
-  if (group.form == GroupForm::concurrent) return lower_concurrent(group, schedules);
-  if (group.form == GroupForm::tile) return lower_tile(group, schedules);
-  if (group.form == GroupForm::online) return lower_online(group, schedules);
-  GS_ASSIGN(ir::Kernel kernel, group.form == GroupForm::single ? lower(schedules[0])
-                                                               : lower_points(group, schedules[0]));
-  return update_in_place(std::move(kernel), group, schedules[0]);
+Result<ir::Kernel> lower(const Schedule& schedule) {
+  return lower(single_group(schedule.stage()), {&schedule, 1});
 }
 
 }  // namespace gossamer::schedule

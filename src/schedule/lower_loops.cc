@@ -125,7 +125,9 @@ ir::Stmt store_to(const Nest& nest, Coordinates& coordinates, const Destination&
     std::vector<ir::Stmt> steps;
     if (destination.held) steps.push_back(ir::store(destination.held, destination.cell, result));
     if (destination.memory) {
-      ir::Stmt store = ir::store(destination.memory, destination.point, result);
+      std::vector<ir::Expr> point = destination.outer;
+      point.insert(point.end(), destination.point.begin(), destination.point.end());
+      ir::Stmt store = ir::store(destination.memory, std::move(point), result);
       if (writes) store = ir::branch(writes, store);
       steps.push_back(in_guards(nest, coordinates, store));
     }

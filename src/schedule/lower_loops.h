@@ -46,11 +46,12 @@ struct ComputedAt {
 
 // Where the result of a point goes, in terms of the nest's loops.
 struct Destination {
-  ir::Buffer memory;            // null: nowhere
-  std::vector<ir::Expr> point;  // of the stage: in `memory`
-  ir::Buffer held;              // by the invocation, for other stages of the launch; null: not
-  std::vector<ir::Expr> cell;   // in `held`
+  ir::Buffer memory = {};            // null: nowhere
+  std::vector<ir::Expr> outer = {};  // indices in `memory` before those of the point
+  ir::Buffer held = {};              // by the invocation, for other stages of the launch
+  std::vector<ir::Expr> cell = {};   // in `held`
   std::optional<ComputedAt> computed = {};
+  std::vector<ir::Expr> point = {};  // of the stage; in_invocation knows it
 };
 // The stores of a value; those to memory where `writes`, if that is not null.
 ir::Stmt store_to(const Nest& nest, Coordinates& coordinates, const Destination& destination,
@@ -62,8 +63,13 @@ ir::Stmt reduction(const ops::Stage& stage, const Nest& nest, const Destination&
                    Coordinates& coordinates);
 
 // A stage in one invocation of its launch.
-ir::Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
-                       const Destination& destination);
+ir::Stmt in_invocation(const ops::Stage& stage, const Nest& nest, const Destination& destination);
+// The same, on CPUs in several forms, of which a run takes one, where only it knows how many rows
+// or lanes there are.
+ir::Stmt in_forms(const ops::Stage& stage, const Schedule& schedule,
+                  const Destination& destination);
+// The whole launch of a scatter, which has no loops to schedule.
+ir::Stmt scatter_launch(const ops::Stage& stage, const Capabilities& capabilities);
 
 // The kernel with this body: simplified, with the dimensions that it depends on.
 ir::Kernel kernel_of(std::string name, const ir::Stmt& body, std::span<const ir::Buffer> inputs,

@@ -34,8 +34,7 @@ class GroupWalk : public KeyWalk {
     ops::Stage weighted = sums.stage();
     const Expr scale = ir::load(made(OnlinePart::scales), {weighted.axes[0]});
     weighted.starts = {ir::load(held, cell) * scale};
-    const Stmt add =
-        alone(nest, in_invocation(weighted, nest, coordinates, {{}, point, held, cell}));
+    const Stmt add = alone(nest, in_invocation(weighted, nest, {.held = held, .cell = cell}));
     parts_.push_back(add);
 
     const Stmt walk = for_tiles(
@@ -66,10 +65,8 @@ class GroupWalk : public KeyWalk {
 
   Stmt each(OnlinePart part) {
     const Schedule& one = schedule(part);
-    const Nest& nest = one.nest();
-    Coordinates coordinates(nest);
-    const Destination destination{one.stage().output, coordinates.of(nest.axes), {}, {}};
-    parts_.push_back(alone(nest, in_invocation(one.stage(), nest, coordinates, destination)));
+    parts_.push_back(
+        alone(one.nest(), in_invocation(one.stage(), one.nest(), {.memory = one.stage().output})));
     return parts_.back();
   }
 

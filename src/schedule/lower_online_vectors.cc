@@ -49,11 +49,9 @@ class VectorWalk : public KeyWalk {
 
   Stmt each(OnlinePart part) const {
     const Schedule& one = schedule(part);
-    const Nest& nest = one.nest();
-    Coordinates coordinates(nest);
     const ops::Stage stage = with_legal_loads(one.stage(), one);
-    const Destination destination{stage.output, coordinates.of(nest.axes), {}, {}};
-    return inside_launch(nest, {}, in_invocation(stage, nest, coordinates, destination));
+    return inside_launch(one.nest(), {},
+                         in_invocation(stage, one.nest(), {.memory = stage.output}));
   }
 
   // The body for all elements of a row of memory, in vectors.

@@ -185,16 +185,17 @@ bool pays(const Group& group, const Capabilities& caps, const Capabilities* othe
 
 std::optional<Group> merged_rows(const Group& producer, const Group& reader,
                                  const Capabilities& caps, const Capabilities* others) {
-  if (producer.form == GroupForm::points || reader.form == GroupForm::points) return std::nullopt;
-  Group merged{GroupForm::rows, producer.members};
+  const auto one_nest = [](const Group& group) { return is_single(group) || over_rows(group); };
+  if (!one_nest(producer) || !one_nest(reader)) return std::nullopt;
+  Group merged{producer.members};
   // A single stage has its own points as rows where it gives a value a row.
-  if (producer.form == GroupForm::single) {
+  if (is_single(producer)) {
     Member& only = merged.members[0];
     if (only.stage.kind != StageKind::reduce) return std::nullopt;
     only.rows = all_axes(only.stage);
   }
   std::vector<Member> readers = reader.members;
-  if (reader.form == GroupForm::single) {
+  if (is_single(reader)) {
     std::optional<Relation> found;
     for (const Member& made : merged.members) {
       if (const auto one = relation(made.stage, made.rows, readers[0])) found = one;

@@ -315,12 +315,12 @@ void visit_online(const ops::Program& program, const std::set<const ir::BufferNo
     if (!online_of(*last, stage_of, used)) continue;
     std::set<size_t> inside{i};
     for (const Stage* stage : used) inside.insert(places.at(stage));
-    Group group{GroupForm::online, {}};
+    Group group;
     std::set<const ir::BufferNode*> made;
     bool alone = true;
     for (const size_t place : inside) {
       const Stage& stage = *program[place].stage();
-      group.members.push_back({stage, {}, place == i});
+      group.members.push_back({stage, {}, place == i, At::walk});
       made.insert(stage.output.get());
       alone = alone &&
               (place == i || std::ranges::all_of(readers[stage.output.get()], [&](size_t reader) {

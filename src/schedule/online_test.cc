@@ -147,7 +147,7 @@ TEST(Online, FewRowsOfARunStoreTheirScores) {
   for (size_t i = 0; i < launched.size(); ++i) {
     const auto& group = std::get<Group>(launched[i]);
     EXPECT_EQ(group.number, i == 3 ? RowCount::more : RowCount::few);
-    EXPECT_EQ(group.form == GroupForm::online, i == 3);
+    EXPECT_EQ(is_walk(group), i == 3);
     if (i == 0) EXPECT_EQ(ir::print(group.last().output->shape[0]), "min(queries, 8)");
   }
 }
@@ -170,7 +170,7 @@ TEST(Online, FewRowsStoreTheirScoresOnCpus) {
     const auto launched = group_stages(open.program, {{open.out.get()}, {}}, caps);
     EXPECT_EQ(ir::print(std::get<Group>(launched[0]).last().output->shape[0]), "min(queries, 1)");
     const auto& many = std::get<Group>(launched.back());
-    EXPECT_EQ(many.form, GroupForm::online);
+    EXPECT_TRUE(is_walk(many));
     EXPECT_EQ(many.number, RowCount::more);
     EXPECT_EQ(default_point(many, caps).size(), 2 * vector_parts);
   }

@@ -12,8 +12,8 @@ namespace gossamer::schedule {
 // The members in one tile, over the axes within it; the outer ones are variables.
 std::vector<ops::Stage> tile_stages(const Group& group);
 
-// One schedule a member: invocations of one workgroup alone.
-Result<ir::Kernel> lower_tile(const Group& group, std::span<const Schedule> schedules);
+// Of a buffer whose extents are known.
+int64_t elements_of(const ir::Buffer& buffer);
 
 // A body whose parts follow each other, with barriers between them: what they alone have in group
 // memory lies in the same place. `bytes` gains what that takes.
