@@ -27,10 +27,8 @@ Point default_point(const Group& group, const Capabilities& capabilities) {
   if (!point.empty()) return point;
   if (is_walk(group)) return online_lists(group, capabilities);
   if (has_tiles(group)) return key_parts_lists(group);
-  if (!over_rows(group)) return {list_of(group.last(), default_tiling(group.last(), capabilities))};
-  const RowTiling tiling = default_row_tiling(group, capabilities);
-  for (const Member& member : group.members) point.push_back(list_of(member, capabilities, tiling));
-  return point;
+  if (over_rows(group)) return row_lists(group, capabilities);
+  return {list_of(group.last(), default_tiling(group.last(), capabilities))};
 }
 
 Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
@@ -54,15 +52,8 @@ Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilit
 }
 
 bool has_variant(const Group& group, const Capabilities& capabilities, const Capabilities& others) {
-  if (!group.concurrent.empty())
-    return std::ranges::any_of(
-        group.concurrent, [&](const Group& one) { return has_variant(one, capabilities, others); });
-  if (over_rows(group))
-    return default_row_tiling(group, others).threads !=
-           default_row_tiling(group, capabilities).threads;
   if (is_walk(group)) return online_tile(group, others) != online_tile(group, capabilities);
-  return is_single(group) &&
-         default_tiling(group.last(), others) != default_tiling(group.last(), capabilities);
+  return default_point(group, capabilities) != default_point(group, others);
 }
 
 }  // namespace gossamer::schedule

@@ -455,14 +455,7 @@ class Grouper {
              points <= most_points;
     };
     return std::ranges::all_of(item.group.members, is_small_map) &&
-           has_whole_workgroups(item.group, caps_) &&
-           (!others_ || has_whole_workgroups(item.group, *others_)) &&
            in_place(item.group, i, i).empty();
-  }
-
-  static bool has_whole_workgroups(const Group& group, const Capabilities& caps) {
-    if (!group.concurrent.empty() || group.last().kind == StageKind::scatter) return true;
-    return default_tiling(group.last(), caps).group_size == caps.group_size;
   }
 
   // The latest such launch that reads a tensor of a run which the one at `i` reads, merged into it.

@@ -432,10 +432,9 @@ TEST(Groups, LongChainsLieInWhatIsDoneWith) {
 TEST(Groups, LaunchesMustBeOne) {
   const Rows rows(index(6), index(64));
   const Group group = only_group(rows.program(), rows.c, with_hardware());
-  const RowTiling one{.column_lanes = 4, .threads = 16, .group_rows = 2},
-      other{.column_lanes = 4, .threads = 8, .group_rows = 4};
-  const Point point{list_of(group.members[0], with_hardware(), one),
-                    list_of(group.members[1], with_hardware(), other)};
+  Point point = default_point(group, with_hardware());
+  for (const auto& [loop, factor] : {std::pair("thread", "8"), {"row", "8"}})
+    set_argument(point, places_of(point, loop)[1], factor);
   const auto kernel = schedule_at(group, with_hardware(), point);
   ASSERT_FALSE(kernel);
   EXPECT_EQ(kernel.error().to_string(),

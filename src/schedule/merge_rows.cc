@@ -150,8 +150,8 @@ bool sums_across(const Stage& stage, const Capabilities& caps) {
 // CPUs have vectors along other axes.
 bool loses_vectors(const Group& group, const Capabilities& caps) {
   if (caps.group_size > 1) return false;
-  const RowTiling tiling = default_row_tiling(group, caps);
-  if (tiling.row_lanes == 1 && tiling.column_lanes == 1 &&
+  const RowLanes lanes = row_lanes(group, caps);
+  if (lanes.rows == 1 && lanes.columns == 1 &&
       std::ranges::any_of(group.members, [&](const Member& member) {
         return is_window_of_two(member.stage) || sums_across(member.stage, caps);
       }))
@@ -170,15 +170,8 @@ bool loses_vectors(const Group& group, const Capabilities& caps) {
 
 // Memory is read along one way, and there are rows enough to go round.
 bool pays(const Group& group, const Capabilities& caps, const Capabilities* others) {
-  bool columns = false, rows = false;
-  for (const Member& member : group.members) {
-    const RowsAlong along = rows_along(member, caps);
-    if (along == RowsAlong::mixed) return false;
-    columns |= along == RowsAlong::columns;
-    rows |= along == RowsAlong::rows;
-  }
-  return !(columns && rows) && !loses_vectors(group, caps) && enough_rows(group, caps) &&
-         (!others || enough_rows(group, *others));
+  return rows_along(group, caps) != RowsAlong::mixed && !loses_vectors(group, caps) &&
+         enough_rows(group, caps) && (!others || enough_rows(group, *others));
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ size_t last_reader(const Group& group, const Buffer& buffer) {
   return last;
 }
 
-// Whether one's rows may lie where the other's do. Lanes past the end of a row are computed again
-// where its length is known, and skipped where it is not: there the padding of blocks is not
-// used.
-bool alike(const Member& a, const Member& b, const RowTiling& tiling, const Capabilities& caps) {
+// Whether one's rows, in vectors of so many lanes, may lie where the other's do. Lanes past the end
+// of a row are computed again where its length is known, and skipped where it is not: there the
+// padding of blocks is not used.
+bool alike(const Member& a, const Member& b, int lanes, const Capabilities& caps) {
   const Stage &one = a.stage, &other = b.stage;
   if (one.output->dtype != other.output->dtype || one.extents.size() != other.extents.size() ||
       a.rows != b.rows)
@@ -41,7 +41,7 @@ bool alike(const Member& a, const Member& b, const RowTiling& tiling, const Capa
                      vector_dim(one.output->layout, rank) == rank - 1 &&
                      !is_blocked(other.output->layout);
   if (!skips && !(one.output->layout == other.output->layout)) return false;
-  return tiling.column_lanes == 1 || skips || (extent && *extent % tiling.column_lanes == 0);
+  return lanes == 1 || skips || (extent && *extent % lanes == 0);
 }
 
 // A place of rows, by the member whose tensor is there.
@@ -53,7 +53,7 @@ struct Room {
 }  // namespace
 
 void share_memory(Group& group, const Capabilities& capabilities) {
-  const RowTiling tiling = default_row_tiling(group, capabilities);
+  const int lanes = row_lanes(group, capabilities).columns;
   std::vector<Room> rooms;
   // The last output's place is free until its stage writes it.
   if (group.last().kind == ops::StageKind::compute) rooms.push_back({group.members.back(), 0});
@@ -63,7 +63,7 @@ void share_memory(Group& group, const Capabilities& capabilities) {
     member.written = true;
     const size_t until = last_reader(group, member.stage.output);
     const auto room = std::ranges::find_if(rooms, [&](const Room& each) {
-      return each.until <= i && alike(member, each.of, tiling, capabilities);
+      return each.until <= i && alike(member, each.of, lanes, capabilities);
     });
     if (room == rooms.end()) {
       rooms.push_back({member, until});
