@@ -225,15 +225,14 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
   const ir::Expr rows = schedule::rows_of_decoded(last);
   if (!rows.get() || ir::as_int(rows)) return kernels;
   const std::optional<schedule::Capabilities> others = variant_caps();
-  const auto points = [&](auto tiling_for) {
+  const auto points = [&](auto list_for) {
     const auto point = [&](const schedule::Capabilities& caps) {
-      const auto tiling = tiling_for(last, caps);
-      return tiling ? std::optional(schedule::Point{schedule::list_of(last, *tiling)})
-                    : std::nullopt;
+      const std::optional<schedule::List> list = list_for(last, caps);
+      return list ? std::optional(schedule::Point{*list}) : std::nullopt;
     };
     return ForRows{point(caps_), others ? point(*others) : std::nullopt, {}};
   };
-  ForRows few = points(schedule::tiling_for_few_rows);
+  ForRows few = points(schedule::list_for_few_rows);
   if ((few.point || few.variant) && group.number != schedule::RowCount::more) {
     const ir::Expr more = schedule::is_more(rows, schedule::few_rows(caps_));
     kernels[0].times = more;
@@ -241,13 +240,13 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
     if (group.number == schedule::RowCount::few) return {few};
     kernels.push_back(std::move(few));
   }
-  ForRows samples = points(schedule::tiling_for_samples);
+  ForRows samples = points(schedule::list_for_samples);
   if ((samples.point || samples.variant) && group.number == schedule::RowCount::any) {
     samples.times = kernels[0].times * schedule::has_more_samples(last);
     kernels[0].times = kernels[0].times - samples.times;
     kernels.push_back(std::move(samples));
   }
-  ForRows many = points(schedule::tiling_for_many_rows);
+  ForRows many = points(schedule::list_for_many_rows);
   if (many.point || many.variant) {
     many.times = schedule::is_more(rows, schedule::some_rows);
     kernels[0].times = kernels[0].times - many.times;

@@ -28,7 +28,7 @@ Point default_point(const Group& group, const Capabilities& capabilities) {
   if (is_walk(group)) return online_lists(group, capabilities);
   if (has_tiles(group)) return key_parts_lists(group);
   if (over_rows(group)) return row_lists(group, capabilities);
-  return {list_of(group.last(), default_tiling(group.last(), capabilities))};
+  return {default_list(group.last(), capabilities)};
 }
 
 Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,

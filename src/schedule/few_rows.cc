@@ -161,14 +161,14 @@ class Merger {
 
   bool is_product(const Group& group) const {
     if (!is_single(group) || !group.in_place.empty() || !group.last().side.empty() ||
-        !tiling_for_few_rows(group.last(), caps_))
+        !list_for_few_rows(group.last(), caps_))
       return false;
     return ir::as_int(rows_of_decoded(group.last())).value_or(0) <= few_rows(caps_);
   }
 
   bool fits(const Stage& stage) const {
     return static_cast<int>(ops::inputs_of(stage).size()) < caps_.max_storage_buffers &&
-           tiling_for_few_rows(stage, caps_).has_value();
+           list_for_few_rows(stage, caps_).has_value();
   }
 
   // The only launch that writes a buffer which launches alone read; none: there is no such.
@@ -332,13 +332,12 @@ class Merger {
   }
 
   bool pays(const Stage& made, const Stage& before) const {
-    const auto tiling = tiling_for_few_rows(made, caps_);
-    const int64_t columns =
-        ir::as_int(made.extents[static_cast<size_t>(tiling->row_axis)]).value_or(0);
+    const Point point{*list_for_few_rows(made, caps_)};
+    const int64_t columns = ir::as_int(made.extents[column_of_decoded(made)]).value_or(0);
     const int64_t length = ir::as_int(made.reduce_extents[0]).value_or(0);
     const auto more = static_cast<int64_t>(loads_of(made.values).size()) -
                       static_cast<int64_t>(loads_of(before.values).size());
-    const int64_t groups = columns / (int64_t{tiling->rows} * tiling->part_vectors);
+    const int64_t groups = columns / (*factor_of(point, "row") * *factor_of(point, ".thread"));
     return columns > 0 && length > 0 && groups * length * more <= most_reread;
   }
 

@@ -79,7 +79,7 @@ TEST_F(FewRows, OneLaunchSumsBothProductsAndTheNorm) {
     EXPECT_FALSE(input.same(scaled.output));
     EXPECT_FALSE(input.same(gate.output));
   }
-  EXPECT_TRUE(tiling_for_few_rows(merged, hardware()));
+  EXPECT_TRUE(list_for_few_rows(merged, hardware()));
 }
 
 TEST_F(FewRows, WhatOthersReadStays) {

@@ -7,7 +7,7 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "schedule/online_parts.h"
-#include "schedule/tiling.h"
+#include "schedule/tiling_parts.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -17,7 +17,8 @@ using ops::Stage;
 using ops::StageKind;
 
 // Vectors of group memory: rows of scores begin in different banks.
-constexpr int64_t padding = 4, lanes = 4;
+constexpr int64_t padding = 4;
+constexpr int lanes = 4;
 constexpr int64_t most_columns = 256, least_rows = 16, step = 16;
 // Measured on an NVIDIA H100: from so many workgroups on, large tiles are faster than small ones,
 // and scores of more bytes cost more than they save.
@@ -70,23 +71,19 @@ List map_list(const OnlineTile& tile) {
 }
 
 // Tiles of values are no larger than those of queries: 16 KiB hold one and the scores.
-Tiling product_tiling(const OnlineTile& tile, int64_t columns) {
-  Tiling t;
-  t.pattern = Pattern::contraction;
-  t.vector_axis = 1;
-  t.row_axis = 0;
-  t.lanes = lanes;
-  t.reduce_axis = 0;
+List product_list(const Stage& product, const OnlineTile& tile) {
+  const int64_t columns = points_along(product, 1), vectors = columns / lanes;
   int64_t block = step;
   while (block * columns > step * 64) block /= 2;
-  t.reduce_block = t.unroll = static_cast<int>(block);
-  t.ahead = true;
-  t.group_vectors = static_cast<int>(std::gcd(columns / lanes, int64_t{8}));
-  t.vectors = static_cast<int>(columns / lanes) / t.group_vectors;
-  t.group_rows = static_cast<int>(tile.invocations) / t.group_vectors;
-  t.rows = static_cast<int>(tile.rows) / t.group_rows;
-  t.group_size = static_cast<int>(tile.invocations);
-  return t;
+  GroupTile shared{};
+  shared.block = shared.unroll = static_cast<int>(block);
+  shared.ahead = true;
+  shared.parts = 1;
+  shared.group_vectors = static_cast<int>(std::gcd(vectors, int64_t{8}));
+  shared.vectors = static_cast<int>(vectors) / shared.group_vectors;
+  shared.group_rows = static_cast<int>(tile.invocations) / shared.group_vectors;
+  shared.rows = static_cast<int>(tile.rows) / shared.group_rows;
+  return group_tile_list(product, {.vector = {1, lanes}, .row = 0}, shared);
 }
 
 }  // namespace
@@ -223,9 +220,7 @@ std::vector<List> online_lists(const Group& group, const Capabilities& caps) {
   if (caps.group_size == 1) return vector_lists(group, caps);
   const OnlineTile tile = online_tile(group, caps);
   const std::vector<Stage> stages = online_stages(group, caps);
-  const auto columns = [&](const Stage& stage) { return *ir::as_int(stage.extents[1]); };
-  const Stage &scores = stages.front(), &sums = stages.back();
-  List weighted = list_of(sums, product_tiling(tile, columns(sums)));
+  List weighted = product_list(stages.back(), tile);
   // The weights are in group memory.
   std::erase_if(weighted.calls, [](const Call& call) {
     return call.word == "stage_in" && call.arguments[1] == "0";
@@ -234,7 +229,7 @@ std::vector<List> online_lists(const Group& group, const Capabilities& caps) {
   add(values, "split(i0, ", tile.invocations, ", guard) -> item, invocation");
   add(values, "bind(invocation, group)");
   add(values, "bind(item, grid)");
-  return {list_of(scores, product_tiling(tile, columns(scores))),
+  return {product_list(stages.front(), tile),
           row_list(tile),
           values,
           values,

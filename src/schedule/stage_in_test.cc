@@ -119,17 +119,15 @@ TEST(StageIn, HardwareGetsTilesForAllProcessors) {
   Capabilities hardware = webgpu;
   hardware.hardware = true;
   // Too short a reduction for tiles in group memory.
-  const auto tiling = [&](int64_t m, int64_t n) {
-    return default_tiling(product(index(m), index(8), index(n)), hardware);
+  const auto numbers = [](const Capabilities& caps, int64_t m, int64_t n) {
+    const Point point = default_point(single_group(product(index(m), index(8), index(n))), caps);
+    return std::pair(*factor_of(point, "row") * *factor_of(point, "vec"),
+                     *factor_of(point, "invocation"));
   };
-  const Tiling many = tiling(4096, 4096), fewer = tiling(2048, 512), few = tiling(64, 64);
-  EXPECT_EQ(many.rows * many.vectors, 16);
-  EXPECT_EQ(many.group_size, 64);
-  EXPECT_LT(fewer.rows * fewer.vectors, 8);
-  EXPECT_EQ(few.rows * few.vectors, 1);
-  EXPECT_EQ(few.group_size, 32);
-  const Stage software = product(index(64), index(8), index(64));
-  EXPECT_EQ(default_tiling(software, webgpu).group_size, 64);
+  EXPECT_EQ(numbers(hardware, 4096, 4096), std::pair(int64_t{16}, int64_t{64}));
+  EXPECT_LT(numbers(hardware, 2048, 512).first, 8);
+  EXPECT_EQ(numbers(hardware, 64, 64), std::pair(int64_t{1}, int64_t{32}));
+  EXPECT_EQ(numbers(webgpu, 64, 64).second, 64);
 }
 
 // Sizes on, at and beside the edges of tiles, small ones and those that are not known.

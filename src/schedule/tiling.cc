@@ -319,158 +319,6 @@ void choose_window(const Stage& stage, const Capabilities& caps, Tiling& tiling)
   }
 }
 
-// The reduction's axis to walk in blocks: one that an operand is contiguous along, else the
-// longest.
-int block_axis(const Stage& stage, const Capabilities& caps) {
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
-  int longest = 0;
-  for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
-    for (const ir::Load* load : loads_of(stage.values)) {
-      if (extent_or(stage.reduce_extents[r], 64) >= caps.vector_lanes &&
-          along(*load, load->buffer->layout, stage.reduce_axes[r], caps.vector_lanes, bounds) ==
-              Along::contiguous)
-        return static_cast<int>(r);
-    }
-    const auto length = [&](size_t at) { return extent_or(stage.reduce_extents[at], 64); };
-    if (length(r) > length(static_cast<size_t>(longest))) longest = static_cast<int>(r);
-  }
-  return longest;
-}
-
-// The rows of a workgroup's tile: the longest axis that the factor of the columns stands still
-// along, as the other one does along the vectors, with the axis before it where that is so, too.
-struct GroupRows {
-  int axis = -1, joined = -1;
-  int64_t extent = 1;
-};
-GroupRows group_rows(const Stage& stage, int vector_axis) {
-  const Factors factors = factors_of(stage);
-  const auto uses = [&](const Expr& factor, int axis) {
-    return ir::uses(factor, stage.axes[static_cast<size_t>(axis)].get());
-  };
-  GroupRows best;
-  for (const auto& [rows, columns] : {std::pair(factors.a, factors.b), {factors.b, factors.a}}) {
-    if (uses(rows, vector_axis)) continue;
-    for (int i = static_cast<int>(stage.axes.size()); i-- > 0;) {
-      if (i == vector_axis || uses(columns, i)) continue;
-      const bool joins = i > 0 && i - 1 != vector_axis && !uses(columns, i - 1);
-      const GroupRows found{i, joins ? i - 1 : -1,
-                            extent_at(stage, i) * (joins ? extent_at(stage, i - 1) : 1)};
-      if (found.extent > best.extent) best = found;
-    }
-  }
-  return best;
-}
-
-// Whether the tile of the columns would have no room for padding.
-bool is_too_large_to_pad(const GroupTile& tile, int64_t across) {
-  return 4 * across * tile.block * tile.parts >= most_padded_bytes;
-}
-
-// Whether the columns' factor is stored along the reduction instead of along the vectors.
-bool lies_along_reduction(const Stage& stage, int vector_axis, const Capabilities& caps) {
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
-  const ir::Var& axis = stage.axes[static_cast<size_t>(vector_axis)];
-  return std::ranges::none_of(loads_of(stage.values), [&](const ir::Load* load) {
-    return along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds) == Along::contiguous;
-  });
-}
-
-void choose_group_tile(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
-  if (tiling.vector_axis < 0 || !factors_of(stage).a.get()) return;
-  const auto known = ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
-  if (known && *known % tiling.lanes != 0) return;
-  const int64_t columns = extent_at(stage, tiling.vector_axis);
-  const GroupRows rows = group_rows(stage, tiling.vector_axis);
-  const int along = block_axis(stage, caps);
-  int64_t others = 1;
-  for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i) {
-    if (i != rows.axis && i != tiling.vector_axis && i != rows.joined)
-      others *= extent_at(stage, i);
-  }
-  const Costs& costs = costs_of(caps);
-  const int64_t length = extent_or(stage.reduce_extents[static_cast<size_t>(along)], 64);
-  if (rows.extent < costs.least_group_rows || length < costs.least_group_reduction) return;
-  int64_t steps = 1;
-  for (const Expr& extent : stage.reduce_extents) steps *= extent_or(extent, 64);
-  const bool joins = ir::byte_size(stage.accumulators[0].left->type.dtype) == 4;
-  const bool lies_along = lies_along_reduction(stage, tiling.vector_axis, caps);
-  for (const GroupTile& tile : costs.group_tiles) {
-    if (tile.along && !lies_along) continue;
-    const int64_t down = tile.rows * tile.group_rows;
-    const int64_t across = tile.vectors * tile.group_vectors * tiling.lanes;
-    const int64_t groups =
-        others * ((rows.extent + down - 1) / down) * ((columns + across - 1) / across);
-    if (columns < across || groups < tile.groups || steps < tile.reduction) continue;
-    if (lies_along && is_too_large_to_pad(tile, across)) continue;
-    // Parts of which half would have nothing to do.
-    if (tile.parts > 1 && (!joins || 2 * length < tile.parts * tile.block)) continue;
-    tiling.row_axis = rows.axis;
-    tiling.joined_axis = rows.joined;
-    tiling.reduce_axis = along;
-    tiling.reduce_block = tile.block;
-    tiling.partial = false;
-    tiling.rows = tile.rows;
-    tiling.vectors = tile.vectors;
-    tiling.group_rows = tile.group_rows;
-    tiling.group_vectors = tile.group_vectors;
-    tiling.unroll = tile.unroll;
-    tiling.ahead = tile.ahead;
-    tiling.parts = tile.parts;
-    return;
-  }
-}
-
-// Few points with long reductions: invocations share them, each with every so-manieth step.
-void choose_parts(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
-  const Costs& costs = costs_of(caps);
-  if (costs.busy == 0 || tiling.vector_axis < 0 || is_grouped(tiling) || stage.in_order ||
-      !stage.starts.empty() || stage.reduce_extents.empty())
-    return;
-  const auto columns = ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
-  if (!columns || *columns % tiling.lanes != 0) return;
-  int64_t points = 1, steps = 1;
-  for (size_t i = 0; i < stage.axes.size(); ++i) points *= extent_at(stage, static_cast<int>(i));
-  size_t longest = 0;
-  for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
-    const auto length = [&](size_t at) { return extent_or(stage.reduce_extents[at], 64); };
-    steps *= length(r);
-    if (length(r) > length(longest)) longest = r;
-  }
-  const int64_t length = extent_or(stage.reduce_extents[longest], 64);
-  // So many that all are busy, and each has some steps.
-  const int64_t most =
-      std::min({costs.parts, costs.busy * 4 / std::max<int64_t>(points / tiling.lanes, 1),
-                steps / costs.part_steps, length});
-  if (most < 2) return;
-  const auto parts = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
-  tiling.reduce_axis = static_cast<int>(longest);
-  tiling.reduce_block = 1;
-  tiling.partial = false;
-  tiling.parts = static_cast<int>(parts);
-  tiling.part_vectors = costs.part_vectors;
-  tiling.vectors = 1;
-  tiling.joined_axis = -1;
-  // All rows at once read what they share once.
-  const auto rows = tiling.row_axis < 0
-                        ? std::nullopt
-                        : ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
-  tiling.rows = rows && *rows <= 4 ? static_cast<int>(*rows) : 1;
-}
-
-// Where invocations are few, smaller workgroups are spread over more processors.
-void choose_group_size(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
-  if (is_grouped(tiling) || tiling.parts > 1) return;
-  int64_t tiles = 1;
-  for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i) {
-    const int64_t step = i == tiling.vector_axis ? int64_t{tiling.vectors} * tiling.lanes
-                         : i == tiling.row_axis  ? tiling.rows
-                                                 : 1;
-    tiles *= (extent_at(stage, i) + step - 1) / step;
-  }
-  if (tiles < costs_of(caps).tiles) tiling.group_size = std::min(tiling.group_size, 32);
-}
-
 }  // namespace
 
 int64_t extent_or(const Expr& e, int64_t fallback) { return ir::as_int(e).value_or(fallback); }
@@ -484,35 +332,27 @@ bool moves(const ir::Load& load, const ir::Var& axis) {
   return std::ranges::any_of(load.indices, [&](const Expr& e) { return ir::uses(e, axis.get()); });
 }
 
-void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
+Vector vector_of(const Stage& stage, const Capabilities& caps) {
   const ir::Layout& layout = stage.output->layout;
   const int rank = static_cast<int>(stage.output->shape.size());
-  if (layout.flat) {
-    // A texel of a port: four points in row-major order. A scalar is one point, held by all four.
-    tiling.lanes = rank == 0 ? 1 : 4;
-    return;
-  }
-  if (rank == 0) return;
+  // A texel of a port: four points in row-major order. A scalar is one point, held by all four.
+  if (layout.flat) return {-1, rank == 0 ? 1 : 4};
+  if (rank == 0) return {};
   const int dim = vector_dim(layout, rank);
   const bool whole =
       is_blocked(layout) ||
       extent_or(stage.output->shape[static_cast<size_t>(dim)], 1) % caps.vector_lanes == 0;
   const bool carried = stage.kind == StageKind::scan && dim == static_cast<int>(stage.along);
   if (!whole && !carried) {
-    if (const int lanes = lanes_of_rows(stage, dim, caps); lanes > 0) {
-      tiling.vector_axis = dim;
-      tiling.lanes = lanes;
-      return;
-    }
+    if (const int lanes = lanes_of_rows(stage, dim, caps); lanes > 0) return {dim, lanes};
   }
-  if ((!whole && !skips_lanes(stage, dim, caps)) || carried) return;
-  if (!is_blocked(layout) && rows_are_contiguous(stage, dim, caps)) return;
+  if ((!whole && !skips_lanes(stage, dim, caps)) || carried) return {};
+  if (!is_blocked(layout) && rows_are_contiguous(stage, dim, caps)) return {};
   // Where lanes would be guarded, points that share what they read are computed one by one instead.
-  if (caps.group_size == 1 && !whole && runs_of(stage)[static_cast<size_t>(dim)] > 1) return;
-  tiling.vector_axis = dim;
-  tiling.lanes = caps.vector_lanes;
-  if (caps.is_vector_unit())
-    tiling.lanes = lanes_of_runs(stage, stage.axes[static_cast<size_t>(dim)], tiling.lanes);
+  if (caps.group_size == 1 && !whole && runs_of(stage)[static_cast<size_t>(dim)] > 1) return {};
+  return {dim, caps.is_vector_unit()
+                   ? lanes_of_runs(stage, stage.axes[static_cast<size_t>(dim)], caps.vector_lanes)
+                   : caps.vector_lanes};
 }
 
 bool skips_lanes(const Stage& stage, int axis, const Capabilities& caps) {
@@ -573,36 +413,20 @@ bool shares(const Stage& stage, int vector_axis) {
 }
 
 Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
-  const Expr decoded_rows = rows_of_decoded(stage);
-  if (decoded_rows.get() && caps.hardware &&
-      ir::as_int(decoded_rows).value_or(few_rows(caps) + 1) <= few_rows(caps)) {
-    if (const auto few = tiling_for_few_rows(stage, caps)) return *few;
-  }
   Tiling tiling;
   tiling.pattern = pattern_of(stage);
-  if (tiling.pattern == Pattern::scatter) return tiling;
-  tiling.group_size = caps.group_size;
-  choose_vector(stage, caps, tiling);
-  if (tiling.pattern == Pattern::scan) {
-    if (stage.in_order && caps.scan_segment == 0) tiling.rows = 4;
-    return tiling;
-  }
+  const Vector vector = vector_of(stage, caps);
+  tiling.vector_axis = vector.axis;
+  tiling.lanes = vector.lanes;
   tiling.rows = stage.output->layout.layers;
-  if (tiling.pattern == Pattern::map) {
-    tiling.chunk = caps.map_chunk;
-    tiling.share = !caps.texture_memory && shares(stage, tiling.vector_axis);
-    return tiling;
-  }
   if (!caps.texture_memory && (tiling.pattern != Pattern::reduce || stage.reduce_axes.size() > 1))
     choose_rows(stage, caps, tiling);
   choose_order(stage, caps, tiling);
   choose_reduction(stage, caps, tiling);
   choose_window(stage, caps, tiling);
   if (tiling.rows == 1) tiling.vectors = vectors_without_rows(stage, tiling.vector_axis, caps);
-  if (tiling.pattern == Pattern::contraction) choose_group_tile(stage, caps, tiling);
-  choose_parts(stage, caps, tiling);
-  choose_group_size(stage, caps, tiling);
-  if (decoded_rows.get() && caps.is_vector_unit()) share_decoded(stage, decoded_rows, caps, tiling);
+  if (const Expr rows = rows_of_decoded(stage); rows.get() && caps.is_vector_unit())
+    share_decoded(stage, rows, caps, tiling);
   return tiling;
 }
 

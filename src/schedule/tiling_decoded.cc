@@ -34,18 +34,16 @@ bool decodes_neighbours(const Stage& stage) {
 // bits is a load of 16 bytes, and has one scale in most models. Measured on an NVIDIA H200 with 1 x
 // 2048 x 2048 to 1 x 2048 x 128256 and 1 x 8192 x 2048: pieces of 8 to 32, 2 to 8 columns, 32 to
 // 128 parts.
-std::optional<Tiling> pieces_of_columns(const Stage& stage, const Capabilities& caps, int axis) {
+std::optional<List> pieces_list(const Stage& stage, const Capabilities& caps, size_t column) {
   if (!decodes_neighbours(stage)) return std::nullopt;
   constexpr int longest_piece = 32, shortest_piece = 8;
   constexpr int64_t most_parts = 128, least_parts = 16, group = 64;
   const int64_t length = extent_or(stage.reduce_extents[0], 0);
-  const int64_t columns = extent_or(stage.extents[static_cast<size_t>(axis)], 0);
+  const int64_t columns = extent_or(stage.extents[column], 0);
   if (!caps.hardware || length < shortest_piece * least_parts || columns < 1) return std::nullopt;
   int piece = longest_piece;
   while (piece > shortest_piece && (length % piece != 0 || length < piece * least_parts))
     piece /= 2;
-  Tiling tiling;
-  tiling.pattern = pattern_of(stage);
   // Parts that share the length without a rest, if there are enough.
   int64_t parts = std::min(most_parts, length / piece);
   for (int64_t fewer = parts; fewer >= least_parts; --fewer) {
@@ -53,14 +51,22 @@ std::optional<Tiling> pieces_of_columns(const Stage& stage, const Capabilities& 
     parts = fewer;
     break;
   }
-  tiling.row_axis = axis;
-  tiling.rows = columns >= 32768 ? 8 : columns >= 1024 ? 4 : 2;
-  tiling.reduce_axis = 0;
-  tiling.reduce_block = tiling.unroll = piece;
-  tiling.parts = static_cast<int>(parts);
-  tiling.part_vectors = static_cast<int>(std::max<int64_t>(group / parts, 1));
-  tiling.group_size = caps.group_size;
-  return tiling;
+  // Neighbours have neighbouring pieces.
+  const std::string axis = cat("i", column), thread = axis + ".thread";
+  List list{std::string(name_of(pattern_of(stage))), {}};
+  add(list, "split(", axis, ", ", std::max<int64_t>(group / parts, 1), ", ",
+      columns >= 32768  ? 8
+      : columns >= 1024 ? 4
+                        : 2,
+      ", guard) -> ", axis, ".tile, ", thread, ", row");
+  add(list, "split(k0, ", parts, ", ", piece, ", guard) -> k0.step, part, k0");
+  add(list, "rfactor(part)");
+  add(list, "reorder(", thread, ", part, k.., row)");
+  add(list, "accumulate(k..)");
+  add(list, "unroll(k.., ", piece, ")");
+  add(list, "unroll(row)");
+  bind_group(thread + ", part", list);
+  return list;
 }
 
 // The reduction in blocks in which parts of the factor, such as a scale, stay the same.
@@ -112,6 +118,14 @@ void share_decoded(const Stage& stage, const Expr& rows, const Capabilities& cap
   tiling.cache = factor.same(factors_of(stage).a) ? 0 : 1;
 }
 
+size_t column_of_decoded(const Stage& stage) {
+  const Expr factor = decoded_factor(stage);
+  return static_cast<size_t>(
+      std::ranges::find_if(stage.axes,
+                           [&](const ir::Var& axis) { return ir::uses(factor, axis.get()); }) -
+      stage.axes.begin());
+}
+
 Expr rows_of_decoded(const Stage& stage) {
   if (stage.kind != StageKind::reduce || stage.in_order || stage.reduce_axes.size() != 1) return {};
   const Expr factor = decoded_factor(stage);
@@ -130,27 +144,26 @@ Expr rows_of_decoded(const Stage& stage) {
 
 int64_t few_rows(const Capabilities& caps) { return caps.group_size > 1 ? 8 : 1; }
 
-std::optional<Tiling> tiling_for_few_rows(const Stage& stage, const Capabilities& caps) {
+std::optional<List> list_for_few_rows(const Stage& stage, const Capabilities& caps) {
   if (caps.texture_memory || !rows_of_decoded(stage).get()) return std::nullopt;
-  const Expr factor = decoded_factor(stage);
-  const auto column = std::ranges::find_if(
-      stage.axes, [&](const ir::Var& axis) { return ir::uses(factor, axis.get()); });
-  const auto axis = static_cast<int>(column - stage.axes.begin());
-  if (caps.group_size > 1) return pieces_of_columns(stage, caps, axis);
+  const size_t column = column_of_decoded(stage);
+  if (caps.group_size > 1) return pieces_list(stage, caps, column);
+  const Vector vector = vector_of(stage, caps);
+  if (vector.axis != static_cast<int>(column)) return std::nullopt;
   Tiling tiling;
   tiling.pattern = pattern_of(stage);
-  choose_vector(stage, caps, tiling);
-  if (tiling.vector_axis != axis) return std::nullopt;
-  choose_blocks_of_factor(stage, factor, caps, tiling);
-  const int64_t blocks = (extent_at(stage, axis) + tiling.lanes - 1) / tiling.lanes;
+  tiling.vector_axis = vector.axis;
+  tiling.lanes = vector.lanes;
+  choose_blocks_of_factor(stage, decoded_factor(stage), caps, tiling);
+  const int64_t blocks = (extent_at(stage, vector.axis) + vector.lanes - 1) / vector.lanes;
   tiling.vectors = costs_of(caps).sums / 2;  // a factor's parts take the other registers
   while (tiling.vectors > 1 &&
          (blocks % tiling.vectors != 0 || blocks / tiling.vectors < costs_of(caps).least_sums))
     tiling.vectors /= 2;
-  return tiling;
+  return register_list(stage, tiling, caps);
 }
 
-std::optional<Tiling> tiling_for_many_rows(const Stage& stage, const Capabilities& caps) {
+std::optional<List> list_for_many_rows(const Stage& stage, const Capabilities& caps) {
   constexpr int64_t many = 1024;
   if (!caps.hardware || !rows_of_decoded(stage).get()) return std::nullopt;
   Stage known = stage;
@@ -160,19 +173,19 @@ std::optional<Tiling> tiling_for_many_rows(const Stage& stage, const Capabilitie
     if (ir::uses(factor, stage.axes[i].get()) || ir::as_int(stage.extents[i])) continue;
     known.extents[i] = ir::index(std::exchange(rows, 1));
   }
-  const Tiling tiling = default_tiling(known, caps);
-  return is_grouped(tiling) && tiling != default_tiling(stage, caps) ? std::optional(tiling)
-                                                                     : std::nullopt;
+  auto list = group_tile_list(known, caps);
+  return list == default_list(stage, caps) ? std::nullopt : list;
 }
 
-std::optional<Tiling> tiling_for_samples(const Stage& stage, const Capabilities& caps) {
+std::optional<List> list_for_samples(const Stage& stage, const Capabilities& caps) {
   if (caps.group_size > 1 || caps.texture_memory) return std::nullopt;
   const std::vector<size_t> open = open_rows(stage);
   if (open.size() != 2) return std::nullopt;
   Stage known = stage;
   known.extents[open[1]] = ir::index(1);
   const Tiling tiling = default_tiling(known, caps);
-  return tiling.row_axis == static_cast<int>(open[0]) ? std::optional(tiling) : std::nullopt;
+  if (tiling.row_axis != static_cast<int>(open[0])) return std::nullopt;
+  return register_list(stage, tiling, caps);
 }
 
 Expr has_more_samples(const Stage& stage) {

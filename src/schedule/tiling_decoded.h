@@ -1,4 +1,4 @@
-// The numbers of default schedules for products with a factor that is decoded from bytes
+// Default lists of products with a factor that is decoded from bytes
 // (stage_in.h), such as the weights of a language model.
 #pragma once
 
@@ -11,20 +11,22 @@ namespace gossamer::schedule {
 // The number of rows that share the decoded factor, over the dimensions; null for stages that are
 // no product with such a factor.
 ir::Expr rows_of_decoded(const ops::Stage& stage);
-// At most this many rows are few: a kernel of its own computes them, with the numbers below.
+// The axis of the columns, which that factor depends on.
+size_t column_of_decoded(const ops::Stage& stage);
+// At most this many rows are few: a kernel of its own computes them.
 int64_t few_rows(const Capabilities& caps);
 // More rows than this are many: a kernel of its own with larger tiles computes them on GPUs.
 constexpr int64_t some_rows = 256;
-// Numbers for many rows whose number only the run knows. None: the default point is for any number.
-std::optional<Tiling> tiling_for_many_rows(const ops::Stage& stage, const Capabilities& caps);
-// Numbers for few of these rows. On GPUs, invocations of a workgroup share the sums of some
+// For many rows whose number only the run knows. None: the default list is for any number.
+std::optional<List> list_for_many_rows(const ops::Stage& stage, const Capabilities& caps);
+// For few of these rows. On GPUs, invocations of a workgroup share the sums of some
 // columns, each with pieces of neighbours; on CPUs, many columns are under way together. None: the
 // target or the stage has no use for it.
-std::optional<Tiling> tiling_for_few_rows(const ops::Stage& stage, const Capabilities& caps);
+std::optional<List> list_for_few_rows(const ops::Stage& stage, const Capabilities& caps);
 
-// Numbers for rows of samples that have fewer rows than there are samples, such as the next tokens
+// For rows of samples that have fewer rows than there are samples, such as the next tokens
 // of several texts: tiles of samples. None: the target or the stage has no use for it.
-std::optional<Tiling> tiling_for_samples(const ops::Stage& stage, const Capabilities& caps);
+std::optional<List> list_for_samples(const ops::Stage& stage, const Capabilities& caps);
 // 1 in runs with more samples than rows of a sample, 0 in others.
 ir::Expr has_more_samples(const ops::Stage& stage);
 

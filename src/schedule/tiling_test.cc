@@ -68,8 +68,9 @@ TEST(Tiling, LargeOperandsAreWalkedByColumns) {
   EXPECT_FALSE(tiling(1024, false, avx512).rows_inside);
   EXPECT_FALSE(tiling(128, true, avx512).rows_inside);
   EXPECT_FALSE(tiling(1024, true, wasm).rows_inside);  // tiles have eight columns
-  const auto written = to_string(
-      Point{list_of(product(index(197), index(1024), index(1024)), tiling(1024, true, avx512))});
+  const Tiling inside = tiling(1024, true, avx512);
+  const auto written =
+      to_string(register_list(product(index(197), index(1024), index(1024)), inside, avx512));
   EXPECT_NE(written.find("reorder(i0.tile, k.., k0, row, vec, lane)"), std::string::npos)
       << written;
 }
@@ -131,10 +132,13 @@ TEST(Tiling, PiecesOfColumnsFillLoads) {
   Capabilities hardware = capabilities_of(TargetKind::webgpu);
   hardware.hardware = true;
   const auto pieces = [&](int64_t length, int64_t columns, bool transposed = true) {
-    const Tiling t = default_tiling(
-        decoded_product(index(1), index(length), index(columns), transposed), hardware);
-    return t.vector_axis < 0 && t.parts > 1 ? cat(t.parts, " x ", t.reduce_block, ", ", t.rows)
-                                            : "none";
+    const Point point{default_list(
+        decoded_product(index(1), index(length), index(columns), transposed), hardware)};
+    const std::vector<Place> parts = places_of(point, "part");
+    if (parts.empty() || factor_of(point, "lane")) return std::string("none");
+    const Place piece{parts[0].list, parts[0].call, parts[0].argument + 1};
+    return cat(argument_at(point, parts[0]), " x ", argument_at(point, piece), ", ",
+               *factor_of(point, "row"));
   };
   EXPECT_EQ(pieces(2048, 512), "64 x 32, 2");
   EXPECT_EQ(pieces(2048, 2048), "64 x 32, 4");
@@ -157,21 +161,25 @@ TEST(Tiling, OpenRowsHavePointsForFewAndMany) {
   };
   for (const auto& [length, columns] : {std::pair(2048, 512), {8192, 2048}, {14336, 4096}}) {
     const Stage stage = open(length, columns);
-    const auto few = tiling_for_few_rows(stage, hardware),
-               many = tiling_for_many_rows(stage, hardware);
+    const auto few = list_for_few_rows(stage, hardware), many = list_for_many_rows(stage, hardware);
     ASSERT_TRUE(few && many);
-    for (const Tiling& tiling : {*few, *many}) {
-      const Point point{list_of(stage, tiling)};
+    for (const List& list : {*few, *many}) {
+      const Point point{list};
       const auto made = schedule_at(single_group(stage), hardware, point);
       EXPECT_TRUE(made) << to_string(point) << ": " << made.error().to_string();
     }
-    const auto points = [](const Tiling& t) {
-      return t.rows * t.vectors * t.group_rows * t.group_vectors;
+    const auto points = [](const List& list) {
+      int64_t all = 1;
+      for (const char* loop : {"row", "vec", ".thread"}) {
+        for (const Place& place : places_of({list}, loop))
+          all *= *number_of(argument_at({list}, place));
+      }
+      return all;
     };
-    EXPECT_GT(points(*many), points(default_tiling(stage, hardware)));
+    EXPECT_GT(points(*many), points(default_list(stage, hardware)));
   }
-  EXPECT_FALSE(tiling_for_many_rows(open(2048, 2048), software));
-  EXPECT_FALSE(tiling_for_many_rows(product(ir::var("n"), index(2048), index(2048)), hardware));
+  EXPECT_FALSE(list_for_many_rows(open(2048, 2048), software));
+  EXPECT_FALSE(list_for_many_rows(product(ir::var("n"), index(2048), index(2048)), hardware));
 }
 
 // The next tokens of several texts are one row of each of many samples: tiles have rows of several.
@@ -189,17 +197,17 @@ TEST(Tiling, RowsOfManySamplesShareTiles) {
   };
   const Stage open = stage(rows);
   EXPECT_EQ(default_tiling(open, wasm).row_axis, 1);
-  const auto tiling = tiling_for_samples(open, wasm);
-  ASSERT_TRUE(tiling);
-  EXPECT_EQ(tiling->row_axis, 0);
-  EXPECT_GT(tiling->rows, 1);
-  const Point point{list_of(open, *tiling)};
+  const auto list = list_for_samples(open, wasm);
+  ASSERT_TRUE(list);
+  const Point point{*list};
+  EXPECT_GT(*factor_of(point, "row"), 1);
+  EXPECT_NE(to_string(point).find("-> i0.tile, row"), std::string::npos);
   const auto made = schedule_at(single_group(open), wasm, point);
   EXPECT_TRUE(made) << to_string(point) << ": " << made.error().to_string();
   // Its tiles are so already; workgroups have kernels for few rows.
-  EXPECT_FALSE(tiling_for_samples(stage(index(1)), wasm));
-  EXPECT_FALSE(tiling_for_samples(open, capabilities_of(TargetKind::webgpu)));
-  EXPECT_FALSE(tiling_for_samples(product(samples, index(512), index(256)), wasm));
+  EXPECT_FALSE(list_for_samples(stage(index(1)), wasm));
+  EXPECT_FALSE(list_for_samples(open, capabilities_of(TargetKind::webgpu)));
+  EXPECT_FALSE(list_for_samples(product(samples, index(512), index(256)), wasm));
 }
 
 // Columns whose number only the run knows share tiles as well, where their memory is padded.
@@ -208,13 +216,13 @@ TEST(Tiling, OpenColumnsShareTilesOfAGroup) {
   hardware.hardware = true;
   const Var n = ir::var("n");
   Stage scores = product(index(2048), index(64), n);
-  EXPECT_FALSE(is_grouped(default_tiling(scores, hardware)));
+  EXPECT_FALSE(group_tile_list(scores, hardware));
   ir::BufferNode padded(*scores.output);
   padded.layout = blocked;
   scores.output = ir::Buffer(new ir::BufferNode(padded));
-  const Tiling tiling = default_tiling(scores, hardware);
-  EXPECT_TRUE(is_grouped(tiling));
-  EXPECT_TRUE(schedule_at(single_group(scores), hardware, {list_of(scores, tiling)}));
+  const auto list = group_tile_list(scores, hardware);
+  ASSERT_TRUE(list);
+  EXPECT_TRUE(schedule_at(single_group(scores), hardware, {*list}));
 }
 
 }  // namespace
