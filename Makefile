@@ -6,7 +6,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 # Node.js may be the project's own (tools/setup/environment.sh).
 RUN := . tools/setup/environment.sh;
-PACKAGES := runtime compiler tensor ort llm rpc
+PACKAGES := runtime compiler tensor ort llm rpc vite webpack cli
 
 .DEFAULT_GOAL := help
 .PHONY: help setup native wasm web packages build test check demo examples chat-model bench bench-pack conformance zoo fuzz fingerprints aarch64 format lint sanitize clean

@@ -17,10 +17,10 @@ if(GS_WASM)
   endfunction()
   gs_sources(web/compiler/native sources tests)
   gs_add_reactor(compiler SOURCES ${sources} LIBRARIES gossamer_compiler gossamer_tensor)
-  # The compiler without lazy tensors, and with a search.
+  # The compiler without lazy tensors, and with a search and `inspect`.
   list(FILTER sources EXCLUDE REGEX "/recorder_entry\\.cc$")
   gs_sources(web/compiler/tuner tuner_sources tests)
-  gs_add_reactor(tuner SOURCES ${sources} ${tuner_sources} LIBRARIES gossamer_compiler gossamer_tune)
+  gs_add_reactor(tuner SOURCES ${sources} ${tuner_sources} LIBRARIES gossamer_compiler gossamer_inspect)
   # The compiler of @gossamer/ort, without lazy tensors, gradients and weights of GGUF files, and that of @gossamer/llm, which
   # has the last. Alone in their object files, the sources that these replace are not linked.
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/graph/lower_gradient.cc ${PROJECT_SOURCE_DIR}/src/ops/nn/block_formats.cc

@@ -20,6 +20,7 @@ const needs = {
   rpc: ['runtime', 'compiler'],
   vite: ['runtime', 'compiler', 'ort'],
   webpack: ['runtime', 'compiler', 'ort', 'vite'],
+  cli: ['runtime', 'compiler', 'ort', 'llm', 'rpc'],
   examples: ['runtime', 'compiler', 'tensor', 'llm', 'rpc'],
 };
 /** Workspaces whose files these copy, such as compiler.wasm. */

@@ -12,7 +12,9 @@ export function contents(tally, app) {
     const folder = path.join(scope, name);
     const {exports, main, types, bin = {}, version, license, private: kept} = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
     const targets = (entry) => (typeof entry === 'string' ? [entry] : Object.entries(entry).flatMap(([key, each]) => (key === '@gossamer/source' ? [] : targets(each))));
-    const wanted = ['LICENSE', 'README.md', main, types, ...Object.values(bin), ...targets(exports)];
+    // A package of a command alone has nothing to import.
+    const imported = main === undefined && Object.keys(bin).length > 0 ? [] : [main, types];
+    const wanted = ['LICENSE', 'README.md', ...imported, ...Object.values(bin), ...targets(exports)];
     const all = readdirSync(folder, {recursive: true, withFileTypes: true}).filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
     const foreign = all.filter((file) => /(^|\/)(src|tests?)\/[^/]*\.ts$/.test(file) && !file.endsWith('.d.ts'));
     const local = all.filter((file) => !file.endsWith('.wasm') && readFileSync(file, 'utf8').includes(root));

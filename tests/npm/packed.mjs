@@ -6,7 +6,7 @@ import path from 'node:path';
 const root = path.resolve(import.meta.dirname, '../..');
 
 /** Those that are published. */
-export const WORKSPACES = ['runtime', 'compiler', 'tensor', 'ort', 'llm', 'rpc', 'vite', 'webpack'];
+export const WORKSPACES = ['runtime', 'compiler', 'tensor', 'ort', 'llm', 'rpc', 'vite', 'webpack', 'cli'];
 
 /** Runs npm in a folder; what it prints is told when it fails. */
 export function npm(folder, words) {

@@ -10,6 +10,7 @@ import path from 'node:path';
 import {parseArgs} from 'node:util';
 import {Tally} from '../tally.mjs';
 import {bundlers} from './bundlers.mjs';
+import {command} from './command.mjs';
 import {contents, declarations, oneScript} from './contents.mjs';
 import {dawn} from './dawn.mjs';
 import {forms, formsFolder, lastFloats} from './forms.mjs';
@@ -33,6 +34,7 @@ try {
     declarations(tally, app);
     oneScript(tally, app);
     await joins(tally, {app, gossamer});
+    command(tally, {app, digits});
   }
 
   cpSync(formsFolder, app, {recursive: true});
@@ -45,7 +47,7 @@ try {
   const expected = Array.from(lastFloats(path.join(digits, 'test_data_set_0/output_0.pb'), 10));
   if (!only) await forms(tally, {app, files, expected});
   // Applications bundle no programs.
-  const bundled = packed.filter((file) => !file.includes('gossamer-rpc'));
+  const bundled = packed.filter((file) => !/gossamer-(rpc|cli)/.test(file));
   if (!only || only.includes('dawn')) dawn(tally, {packed: bundled, files, expected});
   await bundlers(tally, {packed: bundled, files, expected, all: options.all, only});
 } catch (problem) {

@@ -118,6 +118,7 @@ Result<compiler::Options> read_options(std::string_view json) {
   const std::map<std::string_view, bool compiler::Options::*> flags{
       {"fuse", &compiler::Options::fuse},
       {"hold_external", &compiler::Options::hold_external},
+      {"share_weights", &compiler::Options::share_weights},
       {"pieces", &compiler::Options::pieces},
       {"expose", &compiler::Options::expose}};
   for (const auto& member : document.GetObject()) {

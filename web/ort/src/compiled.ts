@@ -5,14 +5,12 @@ import {hashOf} from '../../compiler/src/kept.ts';
 import {prepareCompiler, withCompiler} from './compilers.ts';
 import {env} from './env.ts';
 import {type Files, openKept} from './kept_files.ts';
+import {type Known, textOf} from './known.ts';
 
 /** Of compiler.wasm, by the build. */
 declare const COMPILER: string | undefined;
 
 const compilerHash = typeof COMPILER === 'undefined' ? '' : COMPILER;
-
-/** What a compilation is told of the feeds: shapes, null where an extent stays open, values of inputs, which become constants, and inputs with a default that stay inputs. */
-export type Known = Pick<CompileOptions, 'constants' | 'keepInputs' | 'shapes'>;
 
 export interface Wanted {
   readonly model: Uint8Array;
@@ -30,9 +28,6 @@ export interface Wanted {
 }
 
 const encoder = new TextEncoder();
-
-/** The same for the same. */
-export const textOf = (known: Known): string => JSON.stringify(known, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 
 /** Wanted.content. Where there is no crypto.subtle (pages that are not secure) there is no hash, nor a cache. */
 export async function contentOf(model: Uint8Array, external: Wanted['external']): Promise<string | undefined> {

@@ -3,8 +3,8 @@
  * and again, whose kernels are faster.
  */
 import type {Feed, Model, Output, RunOptions} from '../../runtime/src/index.ts';
-import {type Known, textOf} from './compiled.ts';
 import {env} from './env.ts';
+import {type Known, textOf} from './known.ts';
 import {type Port, signatureOf} from './signature.ts';
 
 /** Of feeds, by the names of inputs. */

@@ -1,5 +1,5 @@
 /** What is done with a loaded model for somebody elsewhere: run it, or time it. */
-import {type Feed, type Model, type Output, type Profile, type Report, type StringTensor, type Tensor} from '../../runtime/src/index.ts';
+import type {Feed, Model, Output, Profile, Report, StringTensor, Tensor} from '../../runtime/src/index.ts';
 
 export interface JobOptions {
   /** How often to run; `ms` is the fastest. */

@@ -8,8 +8,8 @@ import {readTensorProto} from './tensor_proto.ts';
 export const TENSOR_FILES = '.npy,.pb,.raw,.bin';
 export const STRING_FILES = '.json,.pb';
 
-/** Strings as JSON: one, or arrays of them in arrays, one level an axis. */
-function readStrings(text: string, where: string): StringTensor {
+/** Strings as JSON: one, or arrays of them in arrays, one level an axis. Throws an Error. */
+export function readStrings(text: string, where: string): StringTensor {
   let all: unknown;
   try {
     all = JSON.parse(text);
@@ -30,7 +30,7 @@ function readStrings(text: string, where: string): StringTensor {
 }
 
 /** What .npy has instead of types that NumPy lacks. */
-const stands = (has: string, wanted: string): boolean =>
+export const stands = (has: string, wanted: string): boolean =>
   (wanted === 'bf16' && has === 'f32') ||
   (/^i[24]$/.test(wanted) && has === 'i8') ||
   (/^u[24]$|^f[468]/.test(wanted) && has === 'u8');
