@@ -37,6 +37,7 @@ struct Factor {
   Expr value;
   const ir::Load* load = nullptr;  // of the buffer; the others, of zero points, stand still
   int dim = -1;                    // of the buffer, which the axis in words runs along
+  Expr first = {};                 // where the axis begins there; null: at 0
 };
 
 class Dots {
@@ -125,26 +126,51 @@ class Dots {
     return uses_axes(stage, moved) ? Expr() : moved;
   }
 
-  // The dimension whose index is the axis alone, where no other index has it.
-  static int dim_of(const ir::Load& load, const Var& axis) {
+  // The dimension whose index is the axis alone, where no other index has it. It may begin where
+  // the point says, as at the channels of a group, in `first`.
+  static int dim_of(const ir::Load& load, const Var& axis, Expr* first = nullptr) {
     int found = -1;
     for (size_t d = 0; d < load.indices.size(); ++d) {
-      if (!ir::uses(load.indices[d], axis.get())) continue;
-      if (found >= 0 || load.indices[d].get() != axis.get()) return -1;
+      const Expr& index = load.indices[d];
+      if (!ir::uses(index, axis.get())) continue;
+      if (found >= 0) return -1;
       found = static_cast<int>(d);
+      if (index.get() == axis.get()) continue;
+      const auto* sum = ir::as<ir::Binary>(index);
+      if (!first || !sum || sum->op != ir::BinaryOp::add) return -1;
+      const bool left = sum->a.get() == axis.get();
+      const Expr& rest = left ? sum->b : sum->a;
+      if (ir::uses(rest, axis.get()) || (!left && sum->b.get() != axis.get())) return -1;
+      *first = rest;
     }
     return found;
   }
 
-  // Points along the axes that one factor has and the other has not.
+  // Points along the axes that one factor has and the other has not, or only in runs.
   static int64_t points_of(const Stage& stage, const Factor& own, const Factor& other) {
     int64_t points = 1;
     for (size_t i = 0; i < stage.axes.size(); ++i) {
-      const auto* axis = stage.axes[i].get();
-      if (ir::uses(own.value, axis) && !ir::uses(other.value, axis))
+      const Var& axis = stage.axes[i];
+      if (!ir::uses(own.value, axis.get())) continue;
+      if (!ir::uses(other.value, axis.get())) {
         points *= std::max<int64_t>(ir::as_int(stage.extents[i]).value_or(1 << 10), 1);
+      } else if (other.first.get()) {
+        points *= run_of(other, axis);
+      }
     }
     return points;
+  }
+
+  // How many neighbours along an axis share a group, whose place alone a factor takes of it.
+  static int64_t run_of(const Factor& factor, const Var& axis) {
+    int64_t run = 1;
+    ir::visit(factor.first, [&](const Expr& e) {
+      const auto* quotient = ir::as<ir::Binary>(e);
+      if (quotient && quotient->op == ir::BinaryOp::floordiv && quotient->a.get() == axis.get())
+        run = ir::as_int(quotient->b).value_or(1);
+      return true;
+    });
+    return is_shared(factor.value, axis, run) ? run : 1;
   }
 
   void rewrite(Stage& stage) {
@@ -161,18 +187,21 @@ class Dots {
       std::swap(a, b);
     Factor& rows = *a;
     Factor& columns = *b;
-    if (points_of(stage, columns, rows) < least_columns) return;
     const int64_t others = points_of(stage, rows, columns);
     if (others < (is_constant(columns.load->buffer) ? 1 : least_rows)) return;
     const int axis = axis_in_words(stage, rows, columns);
     if (axis < 0 || may_overflow(stage, *left, *right)) return;
     const Var& r = stage.reduce_axes[static_cast<size_t>(axis)];
     Expr& length = stage.reduce_extents[static_cast<size_t>(axis)];
-    rows.dim = dim_of(*rows.load, r);
+    rows.dim = dim_of(*rows.load, r, &rows.first);
     columns.dim = dim_of(*columns.load, r);
+    if (points_of(stage, columns, rows) < least_columns) return;
     if (!capabilities_.has_bytes && points_of(stage, columns, rows) < many_columns) return;
     if (sum_of_bytes(stage, rows, columns, length) || !capabilities_.dots) return;
-    const Expr row = row_words(stage, rows, length), column = words_of(stage, columns, length, 2);
+    // Lanes of words of two groups are made one by one.
+    if (rows.first.get() && points_of(stage, columns, rows) % least_columns != 0) return;
+    const Expr row = row_words(stage, rows, extent_of(rows, length));
+    const Expr column = words_of(stage, columns, length, 2);
     length = ceil_div(length, 2);
     sum_of_dots(stage, row, column, 2);
   }
@@ -182,12 +211,12 @@ class Dots {
   // of words, the product makes bytes of the rows' numbers as it reads them.
   bool sum_of_bytes(Stage& stage, Factor& rows, const Factor& columns, Expr& length) {
     if (!capabilities_.byte_dots || !is_constant(columns.load->buffer) ||
-        !numbers_.range_of(columns.value)->fits(-128, 127))
+        !in_words(rows.first, length, 4) || !numbers_.range_of(columns.value)->fits(-128, 127))
       return false;
     auto range = numbers_.range_of(rows.value);
     if (range->high - range->low > 255 && ir::as<ir::Load>(without_casts(rows.value))) {
       if (const Buffer bytes = numbers_.store_minuends(rows.load->buffer); bytes.get())
-        rows = reread(stage, bytes, rows.dim);
+        rows = reread(stage, bytes, rows);
     }
     Expr number = without_casts(rows.value), offset = ir::constant_int(DType::i32, 0);
     const auto* difference = ir::as<ir::Binary>(number);
@@ -205,8 +234,9 @@ class Dots {
     // Integers are bytes at once; floats would be converted.
     if (!capabilities_.has_bytes)
       numbers_.narrowed_to_bytes(number, std::max<int64_t>(-range->low, 0));
-    const Expr row = capabilities_.has_bytes ? row_bytes(stage, rows, shift, length)
-                                             : words_in_place(stage, rows, length, 4, shift);
+    const Expr extent = extent_of(rows, length);
+    const Expr row = capabilities_.has_bytes ? row_bytes(stage, rows, shift, extent)
+                                             : words_in_place(stage, rows, extent, 4, shift);
     Expr taken;
     if (const auto known = ir::as_int(offset)) {
       if (*known != 0) taken = column_sums(stage, columns, *known);
@@ -225,12 +255,13 @@ class Dots {
   }
 
   // The factor that loads a buffer.
-  Factor reread(const Stage& stage, const Buffer& buffer, int dim) {
+  Factor reread(const Stage& stage, const Buffer& buffer, const Factor& before) {
     const auto* product = ir::as<ir::Binary>(stage.values[0]);
     auto found = factor_of(stage, product->a);
     if (!found || !found->load->buffer.same(buffer)) found = factor_of(stage, product->b);
     GS_CHECK(found && found->load->buffer.same(buffer), "a factor of its buffer");
-    found->dim = dim;
+    found->dim = before.dim;
+    found->first = before.first;
     return *found;
   }
 
@@ -274,6 +305,12 @@ class Dots {
                                [&](const Var& axis) { return ir::uses(last, axis.get()); });
   }
 
+  // Whether an axis that begins in the middle of a dimension has whole words of `terms` there.
+  static bool in_words(const Expr& first, const Expr& length, int64_t terms) {
+    return !first.get() || (is_multiple(length, terms) &&
+                            ir::is_const(ir::simplify(ir::floormod(first, terms)), 0));
+  }
+
   // The longest axis of the reduction that both factors run along.
   static int axis_in_words(const Stage& stage, const Factor& rows, const Factor& columns) {
     int best = -1;
@@ -281,7 +318,9 @@ class Dots {
     for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
       const Var& axis = stage.reduce_axes[r];
       const int64_t length = ir::as_int(stage.reduce_extents[r]).value_or(1 << 10);
-      if (length <= longest || dim_of(*rows.load, axis) < 0 || dim_of(*columns.load, axis) < 0)
+      Expr first;
+      if (length <= longest || dim_of(*rows.load, axis, &first) < 0 ||
+          dim_of(*columns.load, axis) < 0 || !in_words(first, stage.reduce_extents[r], 2))
         continue;
       best = static_cast<int>(r);
       longest = length;
@@ -371,14 +410,14 @@ class Dots {
         ops::bounds_of(copy));
     const Buffer words = copy.output;
     numbers_.add(place_, std::move(copy));
-    return ir::load(words, indices_in(factor, axis_of(stage, factor)));
+    return ir::load(words, indices_in(factor, word_place(stage, factor, terms)));
   }
 
   // The words of the stage's terms, made where they are read.
   Expr words_in_place(const Stage& stage, const Factor& factor, const Expr& length, int64_t terms,
                       int64_t offset) {
     const std::vector<Expr> point = point_of(*factor.load->buffer);
-    const std::vector<Expr> indices = indices_in(factor, axis_of(stage, factor));
+    const std::vector<Expr> indices = indices_in(factor, word_place(stage, factor, terms));
     const Expr word = word_at(stage, factor, point, length, terms, offset);
     ir::VarMap map;
     for (size_t d = 0; d < point.size(); ++d) map[ir::as<ir::VarNode>(point[d])] = indices[d];
@@ -386,8 +425,20 @@ class Dots {
   }
 
   static const Var& axis_of(const Stage& stage, const Factor& factor) {
-    const auto* at = factor.load->indices[static_cast<size_t>(factor.dim)].get();
-    return *std::ranges::find_if(stage.reduce_axes, [&](const Var& r) { return r.get() == at; });
+    const Expr& at = factor.load->indices[static_cast<size_t>(factor.dim)];
+    return *std::ranges::find_if(stage.reduce_axes,
+                                 [&](const Var& r) { return ir::uses(at, r.get()); });
+  }
+
+  static Expr word_place(const Stage& stage, const Factor& factor, int64_t terms) {
+    const Expr place = axis_of(stage, factor);
+    return factor.first.get() ? ir::simplify(ir::floordiv(factor.first, terms)) + place : place;
+  }
+
+  // Of the dimension that the axis in words runs along.
+  static Expr extent_of(const Factor& factor, const Expr& length) {
+    return factor.first.get() ? factor.load->buffer->shape[static_cast<size_t>(factor.dim)]
+                              : length;
   }
 
   // Halves that lie beside each other are read as a word; elsewhere a stage makes words of them.
@@ -435,7 +486,8 @@ class Dots {
 
   static Expr neighbours(const Stage& stage, const Factor& factor, const Buffer& buffer, DType word,
                          int64_t terms) {
-    const Expr first = axis_of(stage, factor) * ir::index(terms);
+    const Expr along = axis_of(stage, factor) * ir::index(terms);
+    const Expr first = factor.first.get() ? factor.first + along : along;
     return ir::bitcast(word, ir::load(buffer, indices_in(factor, ir::ramp(first, 1, terms))));
   }
 

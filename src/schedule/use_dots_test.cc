@@ -102,6 +102,35 @@ TEST(UseDots, SumsInIntegersMayHaveAnyLength) {
   EXPECT_TRUE(has(Product(0, 16, DType::i32).rewritten(), "dot2"));
 }
 
+// y[i, o] = sum over k of c[i, o // outputs * length + k] * w[o, k].
+Product in_groups(int64_t length, int64_t outputs) {
+  Product product(2 * length);
+  ops::Stage& stage = *product.program[1].stage();
+  const ir::Var k = stage.reduce_axes[0], o = stage.axes[1];
+  product.w = ir::buffer("w", DType::i8, {ir::index(2 * outputs), ir::index(length)});
+  stage.extents[1] = ir::index(2 * outputs);
+  stage.output = ir::buffer("y", DType::f32, stage.extents);
+  stage.reduce_extents = {ir::index(length)};
+  stage.values = {ir::load(product.program[0].output(),
+                           {stage.axes[0], k + ir::floordiv(o, outputs) * ir::index(length)}) *
+                  ir::cast(DType::f32, ir::load(product.w, {o, k}))};
+  return product;
+}
+
+TEST(UseDots, GroupsOfChannelsBeginAtWholeWords) {
+  const std::string halves = in_groups(6, 8).rewritten();
+  EXPECT_TRUE(has(halves, "c[i, ramp(j // 8 * 6 + k * 2, 1, 2)]")) << halves;
+  EXPECT_TRUE(has(halves, "w.words[j, k]")) << halves;
+  const std::string bytes = in_groups(12, 8).rewritten({}, true);
+  EXPECT_TRUE(has(bytes, "c[i, ramp(j // 8 * 12 + k * 4, 1, 4)]")) << bytes;
+  EXPECT_TRUE(has(in_groups(6, 8).rewritten({}, true), "dot2")) << "bytes would need whole words";
+  const std::string on_webgpu = in_groups(16, 16).rewritten({}, true, TargetKind::webgpu);
+  EXPECT_TRUE(has(on_webgpu, "c[i, k * 4 + j // 16 * 16 + 1]")) << on_webgpu;
+  // Odd numbers of channels, and few columns that share what is read.
+  EXPECT_FALSE(has(in_groups(5, 8).rewritten(), "dot"));
+  EXPECT_FALSE(has(in_groups(8, 2).rewritten(), "dot"));
+}
+
 TEST(UseDots, BytesAreStoredAboveZero) {
   const std::string text = Product(64).rewritten({}, true);
   EXPECT_TRUE(has(text, "c u8[8, 64]")) << text;

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <map>
+#include <optional>
 
 #include "gossamer/compile.hpp"
 #include "onnx/model_writer.h"
@@ -50,6 +51,32 @@ Numbers numbers(const Kind& kind, int64_t count, bool extreme, uint64_t& seed) {
   return made;
 }
 
+// None: code for a processor with more than this one has, or a failure, which is reported.
+std::optional<std::map<std::string, Tensor>> run(const onnx::GraphParts& parts,
+                                                 const std::map<std::string, Tensor>& feeds,
+                                                 const std::string& cpu) {
+  CompileOptions options;
+  options.target = "cpu";
+  options.cpu = cpu;
+  const onnx::Message message = onnx::model(parts);
+  const auto package = compile(onnx::bytes_of(message), options);
+  if (!package) {
+    ADD_FAILURE() << package.error().to_string();
+    return std::nullopt;
+  }
+  auto model = load(*package, {.threads = 1});
+  if (!model) {
+    if (cpu == "native") ADD_FAILURE() << model.error().to_string();
+    return std::nullopt;
+  }
+  auto outputs = model->run(feeds);
+  if (!outputs) {
+    ADD_FAILURE() << outputs.error().to_string();
+    return std::nullopt;
+  }
+  return *std::move(outputs);
+}
+
 struct Case {
   Kind a, b;
   int64_t rows, length, columns;
@@ -85,20 +112,10 @@ void check(const Case& c, const std::string& cpu) {
     parts.inputs.push_back(
         onnx::value("b", {dim(c.length, "k"), std::to_string(c.columns)}, c.b.onnx_type));
 
-  CompileOptions options;
-  options.target = "cpu";
-  options.cpu = cpu;
-  const onnx::Message message = onnx::model(parts);
-  const auto package = compile(onnx::bytes_of(message), options);
-  ASSERT_TRUE(package) << package.error().to_string();
-  auto model = load(*package, {.threads = 1});
-  // Code for a processor with more than this one has.
-  if (!model && cpu != "native") return;
-  ASSERT_TRUE(model) << model.error().to_string();
   std::map<std::string, Tensor> feeds{{"a", fed(c.a, {c.rows, c.length}, a)}};
   if (!c.constant) feeds.emplace("b", fed(c.b, {c.length, c.columns}, b));
-  const auto outputs = model->run(feeds);
-  ASSERT_TRUE(outputs) << outputs.error().to_string();
+  const auto outputs = run(parts, feeds, cpu);
+  if (!outputs) return;
   const auto y = outputs->at("y").data<int32_t>().value();
   for (int64_t row = 0; row < c.rows; ++row)
     for (int64_t column = 0; column < c.columns; ++column) {
@@ -108,6 +125,57 @@ void check(const Case& c, const std::string& cpu) {
             (a[static_cast<size_t>(row * c.length + k)] - a_zero) *
             (b[static_cast<size_t>(k * c.columns + column)] - b_zeros[static_cast<size_t>(column)]);
       ASSERT_EQ(y[static_cast<size_t>(row * c.columns + column)], sum) << row << ", " << column;
+    }
+}
+
+// ConvInteger over squares, padded with zero points.
+struct Convolution {
+  Kind x, w;
+  int64_t channels, outputs, groups, window, stride;
+  bool extreme;
+};
+
+void check_convolution(const Convolution& c, const std::string& cpu) {
+  SCOPED_TRACE(testing::Message() << cpu << ": " << c.x.name << " x " << c.w.name << ", "
+                                  << c.channels << " to " << c.outputs << " channels in "
+                                  << c.groups << " groups, window " << c.window << ", stride "
+                                  << c.stride << (c.extreme ? ", extreme" : ""));
+  constexpr int64_t size = 9;
+  const int64_t pad = c.window / 2, made = (size - 1) / c.stride + 1;
+  const int64_t in_group = c.channels / c.groups, out_group = c.outputs / c.groups;
+  uint64_t seed = 11;
+  const Numbers x = numbers(c.x, c.channels * size * size, c.extreme, seed);
+  const Numbers w = numbers(c.w, c.outputs * in_group * c.window * c.window, c.extreme, seed);
+  const int64_t zero = c.extreme ? c.x.low : c.x.low + 131;
+
+  onnx::GraphParts parts;
+  const std::string extent = std::to_string(size);
+  parts.inputs = {
+      onnx::value("x", {"1", std::to_string(c.channels), extent, extent}, c.x.onnx_type)};
+  parts.nodes = {onnx::node(
+      "ConvInteger", {"x", "w", "zero"}, {"y"},
+      {onnx::attribute("group", c.groups), onnx::attribute("pads", Numbers{pad, pad, pad, pad}),
+       onnx::attribute("strides", Numbers{c.stride, c.stride})})};
+  parts.outputs = {onnx::value("y", {}, 6)};
+  parts.initializers = {constant("zero", c.x, {}, {zero}),
+                        constant("w", c.w, {c.outputs, in_group, c.window, c.window}, w)};
+  const auto outputs = run(parts, {{"x", fed(c.x, {1, c.channels, size, size}, x)}}, cpu);
+  if (!outputs) return;
+  const auto y = outputs->at("y").data<int32_t>().value();
+  const auto at = [](const Numbers& of, int64_t place) { return of[static_cast<size_t>(place)]; };
+  for (int64_t o = 0; o < c.outputs; ++o)
+    for (int64_t point = 0; point < made * made; ++point) {
+      int64_t sum = 0;
+      for (int64_t r = 0; r < in_group; ++r)
+        for (int64_t tap = 0; tap < c.window * c.window; ++tap) {
+          const int64_t row = point / made * c.stride - pad + tap / c.window;
+          const int64_t column = point % made * c.stride - pad + tap % c.window;
+          if (row < 0 || row >= size || column < 0 || column >= size) continue;
+          const int64_t channel = o / out_group * in_group + r;
+          sum += (at(x, (channel * size + row) * size + column) - zero) *
+                 at(w, (o * in_group + r) * c.window * c.window + tap);
+        }
+      ASSERT_EQ(y[static_cast<size_t>(o * made * made + point)], sum) << o << ", " << point;
     }
 }
 
@@ -133,6 +201,27 @@ TEST_P(IntegerProducts, AreExactWhereARunTellsTheSizes) {
     check({i8, u8, 13, length, 33, true, true, false}, GetParam());
     check({u8, u8, 13, length, 33, false, false, false}, GetParam());
   }
+}
+
+TEST_P(IntegerProducts, AreExactInGroupsOfChannels) {
+  struct Sizes {
+    int64_t channels, outputs, groups;
+  };
+  for (const auto& [channels, outputs, groups] :
+       {Sizes{16, 48, 4}, {64, 32, 2}, {24, 24, 4}, {8, 16, 4}, {9, 9, 3}}) {
+    check_convolution({u8, i8, channels, outputs, groups, 3, 1, true}, GetParam());
+    check_convolution({i8, u8, channels, outputs, groups, 3, 2, true}, GetParam());
+    check_convolution({i8, i8, channels, outputs, groups, 1, 1, false}, GetParam());
+  }
+}
+
+TEST_P(IntegerProducts, AreExactInWindowsOfOneChannel) {
+  for (int64_t channels : {3, 35})
+    for (int64_t window : {3, 5}) {
+      check_convolution({u8, i8, channels, channels, channels, window, 1, true}, GetParam());
+      check_convolution({i8, u8, channels, channels, channels, window, 2, true}, GetParam());
+      check_convolution({u8, u8, channels, 2 * channels, channels, window, 1, false}, GetParam());
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Processors, IntegerProducts,

@@ -94,6 +94,11 @@ function integers() {
   product('MatMulInteger', x, [bytes(Uint8Array, 23, length * columns), [length, columns]], [rows, columns], graph.constant(Uint8Array.of(255), []), middle);
   const image = graph.input('image', [1, 6, 9, 8], bytes(Uint8Array, 24, 6 * 72));
   product('ConvInteger', image, [bytes(Int8Array, 25, 17 * 54), [17, 6, 3, 3]], [1, 17, 9, 8], graph.constant(Uint8Array.of(3), []), Int8Array.of(0), {pads: [1, 1, 1, 1]});
+  const channels = graph.input('channels', [1, 32, 9, 8], bytes(Uint8Array, 26, 32 * 72));
+  for (const group of [2, 8, 16, 32]) {
+    const shape = [32, 32 / group, 3, 3];
+    product('ConvInteger', channels, [bytes(Int8Array, 27, 32 * 32 / group * 9), shape], [1, 32, 9, 8], graph.constant(Uint8Array.of(3), []), Int8Array.of(0), {group, pads: [1, 1, 1, 1]});
+  }
   return graph;
 }
 
