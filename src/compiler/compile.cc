@@ -20,6 +20,7 @@
 #include "schedule/layout.h"
 #include "schedule/legalize_stages.h"
 #include "schedule/use_dots.h"
+#include "schedule/use_tables.h"
 #include "schedule/widen_halves.h"
 #include "schedule/winograd.h"
 #ifdef GOSSAMER_LLVM
@@ -183,6 +184,11 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   graph::copy_rows(stages);
   schedule::legalize_stages(stages.program, caps);
   graph::hoist_constants(stages, max_buffers);
+  if (options.fuse && caps.is_vector_unit()) {
+    schedule::HeldBuffers held = held_by(stages);
+    held.states.merge(held.outputs);
+    schedule::use_tables(stages.program, held.states);
+  }
   // Sums of integers stay sums, which other algorithms would round.
   if (options.fuse && (caps.dots || caps.byte_dots)) use_integer_dots(stages, caps);
   use_algorithms(stages, caps, options);
