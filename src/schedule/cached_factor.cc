@@ -52,8 +52,10 @@ CachedFactor::CachedFactor(const ops::Stage& stage, const Nest& nest, Coordinate
   for (size_t i = 0; i < stage.axes.size(); ++i)
     if (ir::uses(factor, stage.axes[i].get()))
       places[stage.axes[i].get()] = coordinates.of(nest.axes[i]);
-  factor_ = ir::substitute(factor, places);
-  const Expr read = ir::load(memory_, {stage.reduce_axes[0], column_});
+  const ScaledFactor parts = scaled_in_blocks(factor, stage.reduce_axes[0]);
+  factor_ = ir::substitute(parts.factor, places);
+  Expr read = ir::load(memory_, {stage.reduce_axes[0], column_});
+  if (parts.scale) read = read * parts.scale;
   stage_.values[0] = operand == 0 ? read * factors.b : factors.a * read;
 }
 

@@ -83,6 +83,8 @@ class Reduction {
                                   : staged_walk(walk, sums);
     };
     const int64_t chunk = chunk_of(loops);
+    if (const auto shared = chunk == 0 ? scale_of_rounds(walk, loops) : std::nullopt)
+      return scaled_rounds(loops, *shared);
     if (chunk == 0) return pass(accumulators_);
     std::vector<ir::Buffer> parts;
     std::vector<Stmt> clear, add;
@@ -114,6 +116,51 @@ class Reduction {
     made = ir::block(std::move(before));
     for (const ir::Buffer& part : parts) made = ir::alloc(part, made);
     return made;
+  }
+
+  // Of terms x * (y * scale), where all of a round of the outermost loop share the scale: the
+  // round's sum is multiplied by it, instead of each term.
+  struct Scaled {
+    Expr term, scale;
+  };
+  std::optional<Scaled> scale_of_rounds(const Walk& walk, const std::vector<LoopId>& loops) {
+    const Factors factors = factors_of(stage_);
+    if (!factors.a.get() || !nest_.staged.empty() || destination_.computed || joined_.loop >= 0 ||
+        accumulators_.size() != 1 || stage_.reduce_axes.size() != 1 || mask_of(walk))
+      return std::nullopt;
+    const ir::Var& axis = stage_.reduce_axes[0];
+    const ScaledFactor a = scaled_in_blocks(factors.a, axis), b = scaled_in_blocks(factors.b, axis);
+    const ScaledFactor& scaled = a.scale ? a : b;
+    const LoopId outermost = loops.front();
+    const auto split = std::ranges::find_if(nest_.splits, [&](const Split& one) {
+      return one.whole == walk.reduced[0] && one.parts[0] == outermost;
+    });
+    if (!scaled.scale.get() || split == nest_.splits.end() ||
+        nest_.loop(outermost).kind != ir::LoopKind::serial)
+      return std::nullopt;
+    int64_t steps = 1;
+    for (const int64_t factor : split->factors) steps *= factor;
+    if (scaled.block % steps != 0) return std::nullopt;
+    ir::VarMap first;
+    for (const LoopId id : nest_.leaves(walk.reduced[0]))
+      if (id != outermost) first[nest_.loop(id).var.get()] = ir::index(0);
+    const ir::VarMap map = points_map(walk);
+    const Expr term = a.scale ? a.factor * factors.b : factors.a * b.factor;
+    return Scaled{ir::substitute(term, map),
+                  ir::substitute(ir::substitute(scaled.scale, map), first)};
+  }
+
+  Stmt scaled_rounds(const std::vector<LoopId>& loops, const Scaled& scaled) {
+    const ir::Buffer& all = accumulators_[0];
+    const ir::Buffer part = ir::buffer(all->name + ".part", all->dtype, shape_, ir::Scope::priv);
+    const auto in_tile = [&](const Stmt& one) { return in_nest(nest_, coordinates_, tile_, one); };
+    const std::vector<LoopId> inside(loops.begin() + 1, loops.end());
+    const Stmt add = ir::store(part, cell_, sum(ir::load(part, cell_), scaled.term));
+    const Stmt join =
+        ir::store(all, cell_, ir::fma(ir::load(part, cell_), scaled.scale, ir::load(all, cell_)));
+    const Stmt round = ir::block({in_tile(ir::store(part, cell_, ir::zero(all->dtype))),
+                                  in_nest(nest_, coordinates_, inside, add), in_tile(join)});
+    return ir::alloc(part, in_nest(nest_, coordinates_, {loops.front()}, round));
   }
 
   // Sums of many floats would lose terms that are small beside them: each `chunk` rounds of the

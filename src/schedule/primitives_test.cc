@@ -462,5 +462,30 @@ TEST(Peel, LeavesGuardsAsMasksOtherwise) {
 )");
 }
 
+// A scale that stays the same in a block is multiplied by the block's sum, not by each term.
+TEST(Accumulate, BlocksOfAScale) {
+  EXPECT_EQ(loops(decoded_product(index(2), index(64), index(8), false),
+                  "split(k, 32) -> k.block, k; reorder(i, j, k.block, k); accumulate(k.block); "
+                  "fuse(i, j) -> item; bind(item, grid)"),
+            R"(
+  grid item in 0..16 {
+    let i: index = item // 8
+    let j: index = item % 8
+    alloc acc: f32[1, 1]
+    acc[0, 0] = 0.0
+    alloc acc.part: f32[1, 1] {
+      for k.block in 0..2 {
+        acc.part[0, 0] = 0.0
+        for k in 0..32 {
+          acc.part[0, 0] = fma(A[i, k.block * 32 + k], f32(B[k.block * 32 + k, j]), acc.part[0, 0])
+        }
+        acc[0, 0] = fma(acc.part[0, 0], S[j, k.block], acc[0, 0])
+      }
+    }
+    C[i, j] = acc[0, 0]
+  }
+)");
+}
+
 }  // namespace
 }  // namespace gossamer::schedule

@@ -1,6 +1,7 @@
 #include "schedule/stage_in.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "ir/build.h"
@@ -89,6 +90,26 @@ Expr decoded_factor(const ops::Stage& stage) {
   };
   const bool a = decodes(factors.a), b = decodes(factors.b);
   return a == b ? Expr() : a ? factors.a : factors.b;
+}
+
+ScaledFactor scaled_in_blocks(const Expr& factor, const ir::Var& axis) {
+  const auto* product = ir::as<ir::Binary>(factor);
+  if (!product || product->op != ir::BinaryOp::mul) return {factor, {}};
+  const auto block_of = [&](const Expr& e) {
+    int64_t block = 0;
+    ir::visit(e, [&](const Expr& part) {
+      const auto* quotient = ir::as<ir::Binary>(part);
+      if (!quotient || quotient->op != ir::BinaryOp::floordiv || !quotient->a.same(axis))
+        return true;
+      block = std::gcd(block, ir::as_int(quotient->b).value_or(1));
+      return true;
+    });
+    return block > 1 && is_shared(e, axis, block) ? block : 0;
+  };
+  for (const auto& [rest, scale] : {std::pair(product->a, product->b), {product->b, product->a}})
+    if (const int64_t block = block_of(scale); block > 0 && ir::uses(rest, axis.get()))
+      return {rest, scale, block};
+  return {factor, {}};
 }
 
 bool is_decoded_from(const ops::Stage& stage, const ir::Load& load) {

@@ -20,6 +20,13 @@ Factors factors_of(const ops::Stage& stage);
 // The factor that is computed from elements of a byte, where it alone is, of the first of several
 // sums; null: there is none.
 ir::Expr decoded_factor(const ops::Stage& stage);
+// A factor times a scale that stays the same in blocks of steps along an axis; without one, the
+// factor itself and null.
+struct ScaledFactor {
+  ir::Expr factor, scale;
+  int64_t block = 0;  // steps
+};
+ScaledFactor scaled_in_blocks(const ir::Expr& factor, const ir::Var& axis);
 // Whether a load is part of that factor.
 bool is_decoded_from(const ops::Stage& stage, const ir::Load& load);
 

@@ -115,6 +115,40 @@ TEST(LlvmEmit, GathersAndStridedVectors) {
   for (size_t i = 0; i < 64; ++i) EXPECT_EQ(y[i], 2 * x[i]);
 }
 
+// Where registers have 512 bits, a table of 16 floats gives them.
+TEST(LlvmEmit, FloatsOfSmallIntegers) {
+  constexpr int lanes = 16;
+  const Buffer in = ir::buffer("in", DType::u8, {index(256)}),
+               out = ir::buffer("out", DType::f32, {index(3 * 256)});
+  const Var g = ir::var("g");
+  const Expr first = Expr(g) * index(lanes);
+  const auto all = [](int64_t value) {
+    return ir::broadcast(ir::constant_int(DType::i32, value), lanes);
+  };
+  const Expr byte = ir::cast(Type(DType::i32, lanes), ir::load(in, {ir::ramp(first, 1, lanes)}));
+  const auto number = [&](const Expr& bits) { return ir::cast(Type(DType::f32, lanes), bits); };
+  const Expr eight = ir::constant(Type(DType::f32, lanes), 8);
+  const auto store = [&](int part, const Expr& value) {
+    return ir::store(out, {ir::ramp(first + index(part * 256), 1, lanes)}, value);
+  };
+  const Stmt body =
+      ir::block({store(0, number(ir::binary(ir::BinaryOp::bit_and, byte, all(15))) - eight),
+                 store(1, number(ir::binary(ir::BinaryOp::bit_and,
+                                            ir::binary(ir::BinaryOp::shr, byte, all(4)), all(15)))),
+                 store(2, number(ir::binary(ir::BinaryOp::bit_and, byte, all(7))) - eight)});
+  Loaded code({Kernel{
+      "small", {{in, false}, {out, true}}, {}, ir::loop(g, index(16), LoopKind::grid, body)}});
+  std::vector<uint8_t> x(256 + 64);
+  std::vector<float> y(3 * 256);
+  for (size_t i = 0; i < 256; ++i) x[i] = static_cast<uint8_t>(i);
+  code.run(0, 16, {x.data(), y.data()});
+  for (size_t i = 0; i < 256; ++i) {
+    EXPECT_EQ(y[i], static_cast<float>(i % 16) - 8);
+    EXPECT_EQ(y[256 + i], static_cast<float>(i >> 4));
+    EXPECT_EQ(y[512 + i], static_cast<float>(i % 8) - 8);
+  }
+}
+
 // Digits of the item are counted from whatever item a range begins with, and none is computed for a
 // range of nothing, whose extents may be 0.
 TEST(LlvmEmit, CountsDigitsOfOpenExtents) {

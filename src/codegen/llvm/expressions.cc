@@ -80,6 +80,7 @@ llvm::Value* FunctionEmitter::emit_value(const Expr& expr) {
 }
 
 llvm::Value* FunctionEmitter::emit_uncached(const Expr& expr) {
+  if (llvm::Value* numbers = emit_small_numbers(expr)) return numbers;
   const ir::Type type = expr->type;
   switch (expr->kind) {
     case ir::NodeKind::IntImm:

@@ -81,6 +81,9 @@ class FunctionEmitter {
   llvm::Value* emit_uncached(const Expr& expr);
   llvm::Value* emit_select(const ir::Select& select);
   llvm::Value* emit_dot(const ir::Dot& dot);
+  // Integers below 16, with or without a constant subtracted, by a table in a register of 512 bits;
+  // null: it is another expression, or machine.
+  llvm::Value* emit_small_numbers(const Expr& expr);
   // Neighbours in memory as one number; null: it is no load of them.
   llvm::Value* emit_word(const Expr& elements, ir::Type type);
   llvm::Value* emit_unary(const ir::Unary& unary);
