@@ -9,7 +9,7 @@ RUN := . tools/setup/environment.sh;
 PACKAGES := runtime compiler tensor ort llm rpc vite webpack cli
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native wasm web packages build test check demo examples chat-model bench bench-pack conformance zoo fuzz fingerprints aarch64 format lint sanitize clean
+.PHONY: help setup native wasm web packages build test check demo examples chat-model bench bench-pack site release conformance zoo fuzz fingerprints aarch64 format lint sanitize clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -45,6 +45,13 @@ demo: wasm ## compile a real model for every target and run it in a browser
 	@cmake -G Ninja -B build . $(CMAKE_FLAGS) >/dev/null
 	@cmake --build build -j $(JOBS) --target gossamer
 	@$(RUN) node web/build.mjs runtime examples && node tools/demo/demo.mjs
+
+site: wasm ## the web site, with its packages and examples, into build/site; ARGS="--base /PATH/"
+	@$(RUN) cd web && npm run --silent build && cd ../site && { [ -d node_modules ] || npm ci --silent --ignore-scripts; } && node build.mjs $(ARGS)
+	@echo "build/site: node tools/demo/serve.mjs build/site"
+
+release: build ## everything that a release needs, into build/release; ARGS="--only npm,source"
+	@$(RUN) node tools/release/release.mjs $(ARGS)
 
 examples: wasm ## pages that train and run models; ARGS=FOLDER for a folder of models and data
 	@$(RUN) node web/build.mjs compiler llm && node web/examples/serve.mjs $(ARGS)

@@ -17,7 +17,7 @@ export const isMiddleSource = (file) => MIDDLE.some((layer) => file.startsWith(`
 export const givesEvidence = ({name}) => /^tests\/(cases|fingerprints)\//.test(name);
 
 // How a model gets into a page, a process, a server or another language.
-const WAYS_IN = ['component', 'demo', 'gpu_imports', 'models', 'npm', 'pages', 'profile', 'python', 'rpc', 'runtimes', 'serve',
+const WAYS_IN = ['component', 'demo', 'gpu_imports', 'models', 'npm', 'pages', 'profile', 'python', 'rpc', 'runtimes', 'serve', 'site',
   'stored_packages', 'transformersjs', 'verdicts'];
 // Run times and uses of packages that the evidence lacks: C libraries, caches written in place, chained tokens.
 const OTHERS = ['generate', 'libraries', 'state', 'wasm_native', 'webgl_native', 'webgpu_native'];

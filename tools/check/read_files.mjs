@@ -1,12 +1,12 @@
 // Which files of the repository a job of `make test` may read. Checks read all of them, other jobs do not read
 //
 // - a folder of tests/ that no script outside of it names, unless the job is that folder's suite;
-// - documents, unless a test or a script of setup names them;
+// - documents and the site, unless a test or a script of setup names them, or the job is the site's test;
 // - tools/check, unless the script of their suite names it.
 import {allFiles, read} from './repository.mjs';
 
 const isCode = (file) => /\.(mjs|js|ts|py|sh|html|json|txt|cmake|cc|h|c)$/.test(file);
-const isDocument = (file) => /^(docs\/|bench\/results\/|[^/]+\.md$)/.test(file);
+const isDocument = (file) => /^(docs\/|site\/|bench\/results\/|[^/]+\.md$)/.test(file);
 // What runs in tests. The compiler's messages and the declarations of packages name documents that they do not read.
 const opensDocuments = (file) => /^(tests|tools\/(demo|setup)|python\/tests)\/|\.test\.ts$|_test\.cc$|^(CMakeLists\.txt|pyproject\.toml)$/.test(file);
 // These start jobs, and name files that they do not read themselves.
@@ -33,6 +33,7 @@ export function readFiles(files = allFiles(), textOf = read) {
     const others = own.filter((folder) => !isOwn(folder));
     // What a script of another folder imports may be imported by any job in turn.
     const checks = importing.some((file) => !others.some((folder) => file.startsWith(folder)));
-    return files.filter((file) => !unread.has(file) && !others.some((folder) => file.startsWith(folder)) && (checks || !startsJobs(file)));
+    const isSite = name.startsWith('tests/site/');
+    return files.filter((file) => (isSite || !unread.has(file)) && !others.some((folder) => file.startsWith(folder)) && (checks || !startsJobs(file)));
   };
 }

@@ -20,6 +20,8 @@ const tree = {
   'docs/errors.md': '',
   'docs/rules.md': 'tests/alone',
   'CHANGELOG.md': '',
+  'site/pages/start.md': '',
+  'tests/site/suite.mjs': '',
 };
 const filesOf = readFiles(Object.keys(tree), (file) => tree[file]);
 const reads = (name, file) => filesOf({name}).includes(file);
@@ -54,4 +56,11 @@ test('comments name nothing, and a longer name is another', () => {
   assert.equal(codeLines('a\n// b\n  * c\n# d\n#include "e"'), 'a\n#include "e"');
   for (const code of ["'../rpc/client.mjs'", 'tests/rpc', 'tests/rpc/client.mjs', "join('tests', 'rpc')"]) assert.ok(namesFolder(code, 'rpc'), code);
   for (const code of ['tests/rpc_more', '../rpcs/', "'rpc'"]) assert.ok(!namesFolder(code, 'rpc'), code);
+});
+
+test('documents and the site are read by the test of the site', () => {
+  for (const file of ['docs/errors.md', 'CHANGELOG.md', 'site/pages/start.md']) {
+    assert.ok(reads('tests/site/suite.mjs', file), file);
+    assert.ok(!reads('tests/joined/suite.mjs', file), file);
+  }
 });
