@@ -10,11 +10,12 @@ namespace gossamer::schedule {
 
 // A workgroup's tile of a contraction.
 struct GroupTile {
-  int rows, vectors, group_rows, group_vectors;  // as in Tiling
-  int block;                                     // iterations of the reduction at a time
+  int rows, vectors;              // of an invocation's registers
+  int group_rows, group_vectors;  // invocations along both
+  int block;                      // iterations of the reduction at a time
   int unroll;
-  bool ahead;
-  int parts;           // as in Tiling
+  bool ahead;          // the next tiles are read into registers while these are used
+  int parts;           // invocations that share a register tile, each with every so-manieth block
   int64_t groups;      // so many of them at least must cover the output
   int64_t reduction;   // and so long must the reduction be at least
   bool along = false;  // only for columns that are stored along the reduction (stage_in.cc)
@@ -57,12 +58,12 @@ struct Costs {
   int64_t far_rows;        // so many rows to multiply
   int64_t copied;          // steps of a reduction that cost what a copy of its output does
 
-  // Tiles in group memory (tiling.cc): the first that fits is taken. None: never.
+  // Tiles in group memory (workgroup_lists.cc): the first that fits is taken. None: never.
   std::span<const GroupTile> group_tiles = {};
   int64_t least_group_rows = 0;       // with fewer rows, most of a tile lies past the edge
   int64_t least_group_reduction = 0;  // in shorter ones a tile is read too seldom to pay
 
-  // Reductions that invocations share (tiling.cc).
+  // Reductions that invocations share (workgroup_lists.cc).
   int64_t busy = 0;        // vectors of the output that keep all processors busy without; 0: any
   int64_t part_steps = 8;  // steps of the reduction at least for each of them
   int64_t parts = 32;      // at most

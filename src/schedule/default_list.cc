@@ -14,106 +14,71 @@ using ops::Stage;
 // Loops over the points of a tile, outermost first, and its lanes.
 struct Tile {
   std::string loops, lane;
-
-  std::string all() const { return names_of({loops, lane}); }
 };
 
 bool in_textures(const Stage& stage) { return stage.output->layout.memory == ir::Memory::texture; }
 
-// The texels of a place.
-Tile split_texels(List& list) {
-  add(list, "texels() -> layer, lane");
-  return {"layer", "lane"};
-}
-
-std::string split_lanes(const Vector& vector, List& list) {
-  if (vector.axis < 0) return "";
-  add(list, "tile(i", vector.axis, ", ", vector.lanes, ") -> i", vector.axis, ".tile, lane");
-  return "lane";
-}
-
 // A tile in registers and vectors, the rest bound to a launch of so many invocations a workgroup.
 // Of the points outside, a work item has at least `chunk`.
 void bind_points(const Tile& tile, int group_size, List& list, int64_t chunk = 1, int cache = -1) {
-  if (!tile.loops.empty()) add(list, "unroll(", tile.loops, ")");
-  if (!tile.lane.empty()) add(list, "vectorize(", tile.lane, ")");
-  add(list, "fuse(..", chunk > 1 ? cat(", ", chunk) : "", ") -> item");
-  if (cache >= 0) add(list, "cache(item, ", cache, ")");
-  if (group_size > 1) {
-    add(list, "tile(item, ", group_size, ", guard) -> item, invocation");
-    add(list, "bind(invocation, group)");
-  }
+  add(list, "unroll($0); vectorize($1); fuse(.., $2) -> item", tile.loops, tile.lane,
+      chunk > 1 ? cat(chunk) : "");
+  if (cache >= 0) add(list, "cache(item, $0)", cache);
+  if (group_size > 1)
+    add(list, "tile(item, $0, guard) -> item, invocation; bind(invocation, group)", group_size);
   add(list, "bind(item, grid)");
 }
 
-// Vectors, or, where neighbours read alike, all points of a run (access.h) from one reading. On
-// CPUs the innermost axes stay loops inside the work item, so that it has points enough.
-void map(const Stage& stage, const Capabilities& caps, List& list) {
-  Tile tile;
+// The points of a map or a scan: texels, or vectors, or, where neighbours read alike, all points of
+// a run (access.h) from one reading.
+Tile split_points(const Stage& stage, const Capabilities& caps, List& list) {
   if (in_textures(stage)) {
-    tile = split_texels(list);
-  } else {
-    const Vector vector = vector_of(stage, caps);
-    std::vector<int64_t> runs(stage.axes.size(), 1);
-    if (!caps.texture_memory && shares(stage, vector.axis)) runs = runs_of(stage);
-    for (size_t i = 0; i < runs.size(); ++i) {
-      if (static_cast<int>(i) == vector.axis) {
-        tile.lane = split_lanes(vector, list);
-      } else if (runs[i] > 1) {
-        const std::string axis = cat("i", i);
-        if (!ir::is_const(stage.extents[i], runs[i]))
-          add(list, "split(", axis, ", ", runs[i], ", mask) -> ", axis, ".tile, ", axis);
-        tile.loops = names_of({tile.loops, axis});
-      }
+    add(list, "texels() -> layer, lane");
+    return {"layer", "lane"};
+  }
+  Tile tile;
+  const Vector vector = vector_of(stage, caps);
+  const bool share =
+      stage.kind == ops::StageKind::compute && !caps.texture_memory && shares(stage, vector.axis);
+  const std::vector<int64_t> runs =
+      share ? runs_of(stage) : std::vector<int64_t>(stage.axes.size(), 1);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (static_cast<int>(i) == vector.axis) {
+      add(list, "tile(i$0, $1) -> i$0.tile, lane", i, vector.lanes);
+      tile.lane = "lane";
+    } else if (runs[i] > 1) {
+      if (!ir::is_const(stage.extents[i], runs[i]))
+        add(list, "split(i$0, $1, mask) -> i$0.tile, i$0", i, runs[i]);
+      tile.loops += cat(", i", i);
     }
   }
-  if (!tile.all().empty()) add(list, "reorder(", tile.all(), ")");
+  return tile;
+}
+
+// On CPUs the innermost axes stay loops inside the work item, so that it has points enough.
+void map(const Stage& stage, const Capabilities& caps, List& list) {
+  const Tile tile = split_points(stage, caps, list);
+  add(list, "reorder($0, $1)", tile.loops, tile.lane);
   bind_points(tile, caps.group_size, list, caps.map_chunk);
 }
 
 // Rows and segments outside, the axis in order inside of each, lanes over neighbouring rows.
 void scan(const Stage& stage, const Capabilities& caps, List& list) {
   constexpr int segments = 4;  // at a time
-  Tile tile;
-  if (in_textures(stage)) {
-    tile = split_texels(list);
-  } else {
-    tile.lane = split_lanes(vector_of(stage, caps), list);
-  }
+  Tile tile = split_points(stage, caps, list);
   const std::string walk = cat("i", stage.along);
   if (stage.segment > 0) {
-    add(list, "split(", walk, ", ", stage.segment, ", guard) -> ", walk, ".segment, ", walk);
+    add(list, "split($0, $1, guard) -> $0.segment, $0", walk, stage.segment);
     // Steps wait for each other, and those of other segments fill the time.
-    const auto extent = ir::as_int(stage.extents[stage.along]);
-    if (stage.in_order && caps.scan_segment == 0 && extent &&
-        (*extent + stage.segment - 1) / stage.segment >= segments) {
-      add(list, "split(", walk, ".segment, ", segments, ", shift) -> ", walk, ".tile, row");
-      tile.loops = names_of({tile.loops, "row"});
+    const int64_t count =
+        (extent_or(stage.extents[stage.along], 0) + stage.segment - 1) / stage.segment;
+    if (stage.in_order && caps.scan_segment == 0 && count >= segments) {
+      add(list, "split($0.segment, $1, shift) -> $0.tile, row", walk, segments);
+      tile.loops += ", row";
     }
   }
-  add(list, "reorder(", names_of({walk, tile.loops, tile.lane}), ")");
-  add(list, "accumulate(", walk, ")");
+  add(list, "reorder($0, $1, $2); accumulate($0)", walk, tile.loops, tile.lane);
   bind_points(tile, caps.group_size, list);
-}
-
-// A register tile of rows times vectors.
-Tile split_points(const Stage& stage, const Tiling& t, List& list) {
-  if (in_textures(stage)) return split_texels(list);
-  Tile tile;
-  for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i) {
-    const std::string axis = cat("i", i);
-    if (i == t.vector_axis) {
-      tile.lane = "lane";
-      add(list, "tile(", axis, ", ", t.vectors, ", ", t.lanes, ") -> ", axis, ".tile, vec, lane");
-    } else if (i == t.row_axis) {
-      add(list, "tile(", rows_named(t.joined_axis, i), ", ", t.rows, ") -> ", axis, ".tile, row");
-      if (t.row_tiles > 1)
-        add(list, "split(", axis, ".tile, ", t.row_tiles, ", guard) -> ", axis, ".tiles, ", axis,
-            ".tile");
-    }
-  }
-  tile.loops = names_of({t.row_axis >= 0 ? "row" : "", t.vector_axis >= 0 ? "vec" : ""});
-  return tile;
 }
 
 // 2^20 where a run tells.
@@ -153,25 +118,40 @@ std::string rows_named(int joined_axis, int axis) {
 // axis that an operand is blocked along is walked block by block, its elements innermost.
 List register_list(const Stage& stage, const Tiling& t, const Capabilities& caps) {
   List list{std::string(name_of(t.pattern)), {}};
-  Tile tile = split_points(stage, t, list);
-  const std::string blocked = t.reduce_axis >= 0 ? cat("k", t.reduce_axis) : "";
-  if (t.partial) tile.lane = "lane";
-  if (t.reduce_axis >= 0) {
-    add(list, t.partial ? "tile(" : "split(", blocked, ", ", t.reduce_block, ", guard) -> ",
-        blocked, ".block, ", t.partial ? "lane" : blocked);
-    if (t.partial) add(list, "rfactor(lane)");
+  Tile tile;
+  if (in_textures(stage)) {
+    add(list, "texels() -> layer, lane");
+    tile = {"layer", "lane"};
+  }
+  for (int i = 0; !in_textures(stage) && i < static_cast<int>(stage.axes.size()); ++i) {
+    if (i == t.vector_axis) {
+      add(list, "tile(i$0, $1, $2) -> i$0.tile, vec, lane", i, t.vectors, t.lanes);
+      tile = {tile.loops + ", vec", "lane"};
+    } else if (i == t.row_axis) {
+      add(list, "tile($0, $1) -> i$2.tile, row", rows_named(t.joined_axis, i), t.rows, i);
+      if (t.row_tiles > 1)
+        add(list, "split(i$0.tile, $1, guard) -> i$0.tiles, i$0.tile", i, t.row_tiles);
+      tile.loops = "row" + tile.loops;
+    }
   }
   // A window that is one straight piece is walked row by row, which share what they read.
   const bool straight = t.pattern == Pattern::window && t.reduce_axis < 0 && t.unroll > 1 &&
                         count_steps(stage) <= t.unroll;
-  const std::string walk = names_of({"k..", t.partial ? "" : blocked});
-  const std::string inside =
-      straight ? names_of({tile.loops, walk, tile.lane}) : names_of({walk, tile.loops, tile.lane});
+  std::string walk = "k..";
+  if (t.partial) {
+    add(list, "tile(k$0, $1, guard) -> k$0.block, lane; rfactor(lane)", t.reduce_axis,
+        t.reduce_block);
+    tile.lane = "lane";
+  } else if (t.reduce_axis >= 0) {
+    add(list, "split(k$0, $1, guard) -> k$0.block, k$0", t.reduce_axis, t.reduce_block);
+    walk += cat(", k", t.reduce_axis);
+  }
   const bool rows_inside = t.cache >= 0 || t.rows_inside;
-  add(list, "reorder(", rows_inside ? cat("i", t.row_axis, ".tile, ") : "", inside, ")");
-  add(list, "accumulate(", inside, ")");
-  if (t.reduce_axis >= 0) add(list, "peel(", blocked, ".block)");
-  add(list, "unroll(k.., ", t.unroll, ")");
+  add(list, "reorder($0, $1, $2, $3); accumulate($1, $2, $3)",
+      rows_inside ? cat("i", t.row_axis, ".tile") : "", straight ? tile.loops : walk,
+      straight ? walk : tile.loops, tile.lane);
+  if (t.reduce_axis >= 0) add(list, "peel(k$0.block)", t.reduce_axis);
+  add(list, "unroll(k.., $0)", t.unroll);
   bind_points(tile, group_size_for(stage, t, caps), list, 1, t.cache);
   return list;
 }

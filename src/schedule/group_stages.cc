@@ -338,23 +338,35 @@ class Grouper {
     items_[i].many = std::move(many);
   }
 
+  using Latest = std::set<size_t, std::greater<>>;  // launches, the latest first
+
   // The latest producer of what the group at `i` reads, merged into it if that is legal and pays.
   bool merge_producer(size_t i) {
     if (!may_group(i)) return false;
-    std::set<size_t, std::greater<>> producers;
+    Latest producers;
     for (const Buffer& input : inputs_of(items_[i].group)) {
       const auto found = writers_.find(input.get());
       if (found != writers_.end()) producers.insert(found->second.begin(), found->second.end());
     }
     for (size_t p : producers) {
       if (p >= i || !may_group(p) || !may_move(p, i)) continue;
-      if (auto merged = merged_points(items_[p].group, items_[i].group)) {
-        if (merge(p, i, *std::move(merged))) return true;
-      } else if (auto rows = merged_rows(items_[p].group, items_[i].group, caps_, others_)) {
-        if (merge(p, i, *std::move(rows))) return true;
-      }
+      const Group &producer = items_[p].group, &reader = items_[i].group;
+      auto merged = merged_points(producer, reader);
+      if (!merged) merged = merged_rows(producer, reader, caps_, others_);
+      if (merged && merge(p, i, *std::move(merged))) return true;
     }
     return false;
+  }
+
+  // Launches that read what the group at `i` reads; `made`: by a run alone.
+  Latest siblings_of(size_t i, bool made) const {
+    Latest siblings;
+    for (const Buffer& input : inputs_of(items_[i].group)) {
+      if (made && (constants_.contains(input.get()) || !writers_.contains(input.get()))) continue;
+      const std::set<size_t>& readers = readers_.at_or_empty(input.get());
+      siblings.insert(readers.begin(), readers.end());
+    }
+    return siblings;
   }
 
   bool merge(size_t from, size_t to, Group group) {
@@ -425,12 +437,7 @@ class Grouper {
   // Maps that read the same, side by side: one walk over it makes all of them.
   void merge_sibling(size_t i) {
     if (!may_group(i) || over_rows(items_[i].group)) return;
-    std::set<size_t, std::greater<>> siblings;
-    for (const Buffer& input : inputs_of(items_[i].group)) {
-      const std::set<size_t>& readers = readers_.at_or_empty(input.get());
-      siblings.insert(readers.begin(), readers.end());
-    }
-    for (size_t p : siblings) {
+    for (size_t p : siblings_of(i, false)) {
       if (p >= i || !may_group(p) || over_rows(items_[p].group) || !may_move(p, i)) continue;
       if (!same_points(items_[p].group.last(), items_[i].group.last()) || !share_inputs(p, i) ||
           feeds(p, i))
@@ -461,13 +468,7 @@ class Grouper {
   // The latest such launch that reads a tensor of a run which the one at `i` reads, merged into it.
   bool merge_concurrent(size_t i) {
     if (caps_.group_size == 1 || !may_run_concurrently(i)) return false;
-    std::set<size_t, std::greater<>> siblings;
-    for (const Buffer& input : inputs_of(items_[i].group)) {
-      if (constants_.contains(input.get()) || !writers_.contains(input.get())) continue;
-      const std::set<size_t>& readers = readers_.at_or_empty(input.get());
-      siblings.insert(readers.begin(), readers.end());
-    }
-    for (size_t p : siblings) {
+    for (size_t p : siblings_of(i, true)) {
       if (p >= i || !may_run_concurrently(p) || feeds(p, i) || !may_move(p, i)) continue;
       Group merged;
       for (size_t each : {p, i}) {

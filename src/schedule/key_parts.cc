@@ -256,22 +256,14 @@ class Splitter {
   Stage peaks_, totals_, sums_;
 };
 
-void bind(List& list) {
-  add(list, "bind(invocation, group)");
-  add(list, "bind(item, grid)");
-}
-
 // Several invocations a row.
 List row_list(int64_t rows, int64_t invocations) {
   List list{"reduce", {}};
-  add(list, "split(k0, ", invocations / rows, ", guard) -> k0.step, part");
-  add(list, "rfactor(part)");
-  add(list, "reorder(i0, part, k0.step)");
-  add(list, "accumulate(k0.step)");
-  add(list, "unroll(k0.step)");
-  add(list, "fuse(i0, part) -> invocation");
-  add(list, "fuse(..) -> item");
-  bind(list);
+  add(list,
+      "split(k0, $0, guard) -> k0.step, part; rfactor(part); reorder(i0, part, k0.step);"
+      "accumulate(k0.step); unroll(k0.step); fuse(i0, part) -> invocation; fuse(..) -> item;"
+      "bind(invocation, group); bind(item, grid)",
+      invocations / rows);
   return list;
 }
 
@@ -302,43 +294,28 @@ Point key_parts_lists(const Group& parts) {
   const Stage &scores = parts.members.front().stage, &sums = parts.last();
   const int64_t columns = known(sums.extents.back()), rows = known(sums.extents[parts.outer]);
   const auto [keys, invocations] = shape_of(known(scores.reduce_extents[0]), columns);
-  List products{"contraction", {}};
-  add(products, "tile(k0, ", invocations / keys, ", ", lanes, ") -> k0.step, part, lane");
-  add(products, "rfactor(part)");
-  add(products, "rfactor(lane)");
-  add(products, "reorder(i1, part, k0.step, i0, lane)");
-  add(products, "accumulate(k0.step)");
-  add(products, "unroll(k0.step, 8)");
-  add(products, "unroll(i0)");
-  add(products, "vectorize(lane)");
-  add(products, "fuse(i1, part) -> invocation");
-  add(products, "fuse(..) -> item");
-  bind(products);
-
-  List weights{"map", {}};
-  add(weights, "fuse(i0, i1) -> point");
-  add(weights, "split(point, ", invocations, ", guard) -> step, invocation");
-  add(weights, "reorder(invocation, step)");
-  add(weights, "unroll(step)");
-  add(weights, "fuse(..) -> item");
-  bind(weights);
-
+  List products{"contraction", {}}, weights{"map", {}}, weighted{"contraction", {}};
+  add(products,
+      "tile(k0, $0, $1) -> k0.step, part, lane; rfactor(part); rfactor(lane);"
+      "reorder(i1, part, k0.step, i0, lane); accumulate(k0.step); unroll(k0.step, 8); unroll(i0);"
+      "vectorize(lane); fuse(i1, part) -> invocation; fuse(..) -> item;"
+      "bind(invocation, group); bind(item, grid)",
+      invocations / keys, lanes);
+  add(weights,
+      "fuse(i0, i1) -> point; split(point, $0, guard) -> step, invocation;"
+      "reorder(invocation, step); unroll(step); fuse(..) -> item;"
+      "bind(invocation, group); bind(item, grid)",
+      invocations);
   // Rows have invocations of their own: partial results of several would fill group memory.
   const int64_t vectors = columns / lanes;
   const int64_t own_rows = std::min(rows, invocations / vectors);
-  List weighted{"contraction", {}};
-  add(weighted, "tile(i0, ", own_rows, ") -> i0.step, row");
-  add(weighted, "split(i1, ", lanes, ") -> vector, lane");
-  add(weighted, "tile(k0, ", invocations / vectors / own_rows, ") -> k0.step, part");
-  add(weighted, "rfactor(part)");
-  add(weighted, "reorder(row, part, vector, k0.step, i0.step, lane)");
-  add(weighted, "accumulate(k0.step)");
-  add(weighted, "unroll(k0.step, 8)");
-  add(weighted, "unroll(i0.step)");
-  add(weighted, "vectorize(lane)");
-  add(weighted, "fuse(row, part, vector) -> invocation");
-  add(weighted, "fuse(..) -> item");
-  bind(weighted);
+  add(weighted,
+      "tile(i0, $0) -> i0.step, row; split(i1, $1) -> vector, lane; tile(k0, $2) -> k0.step, part;"
+      "rfactor(part); reorder(row, part, vector, k0.step, i0.step, lane); accumulate(k0.step);"
+      "unroll(k0.step, 8); unroll(i0.step); vectorize(lane);"
+      "fuse(row, part, vector) -> invocation; fuse(..) -> item;"
+      "bind(invocation, group); bind(item, grid)",
+      own_rows, lanes, invocations / vectors / own_rows);
   const List row = row_list(rows, invocations);
   return {products, row, weights, row, weighted};
 }

@@ -71,10 +71,21 @@ std::string names_of(const std::vector<std::string>& names) {
   return text;
 }
 
-void add_text(List& list, std::string_view text) {
-  auto call = parse_call(text);
-  GS_CHECK(call, text, ": ", call.error().to_string());
-  list.calls.push_back(*std::move(call));
+void add_text(List& list, std::string_view text, const std::vector<std::string>& values) {
+  std::string calls;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '$') {
+      calls += values[static_cast<size_t>(text[++at] - '0')];
+    } else {
+      calls += text[at];
+    }
+  }
+  for (const std::string_view one : pieces_of(calls, ';')) {
+    auto call = parse_call(one);
+    GS_CHECK(call, calls, ": ", call.error().to_string());
+    std::erase(call->arguments, "");
+    if (!call->arguments.empty() || !call->made.empty()) list.calls.push_back(*std::move(call));
+  }
 }
 
 std::string to_string(const Call& call) {

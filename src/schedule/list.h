@@ -40,11 +40,12 @@ std::string to_string(const Point& point);
 
 // Names with commas between them, without the empty ones.
 std::string names_of(const std::vector<std::string>& names);
-// Adds a call of which the pieces are the text: add(list, "unroll(", axis, ", ", 4, ")").
-void add_text(List& list, std::string_view call);
-template <class... Pieces>
-void add(List& list, const Pieces&... pieces) {
-  add_text(list, cat(pieces...));
+// Adds the calls of a text with values in the places of $0, $1 ...: add(list, "unroll($0, 4)",
+// axis). Empty arguments are left out, and so are calls that then name no loops.
+void add_text(List& list, std::string_view text, const std::vector<std::string>& values);
+template <class... Values>
+void add(List& list, std::string_view text, const Values&... values) {
+  add_text(list, text, {cat(values)...});
 }
 
 // Errors: a pattern of several words, a call without parentheses, text after them that is not an

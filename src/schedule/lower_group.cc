@@ -1,5 +1,6 @@
 // Several stages under one launch, and what they hand to each other.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -86,33 +87,6 @@ struct Nested {
   const Nest& nest() const { return schedule.nest(); }
 };
 
-// Whether a sum's steps may compute the elements of the map before it: both walk the same row, in
-// vectors, and memory is read once less. What reads and writes one memory is not computed twice.
-bool computes_in_steps(const Nested& first, const Nested& second) {
-  if (first.schedule.capabilities().group_size > 1) return false;
-  const Member &map = first.member, &sum = second.member;
-  if (map.stage.kind != ops::StageKind::compute || sum.stage.kind != ops::StageKind::reduce ||
-      sum.stage.in_order || !map.written || reads(map.stage, map.stage.output))
-    return false;
-  const Nest& sums = second.nest();
-  const Blocks own = blocks_of(map, first.nest()), others = blocks_of(sum, sums);
-  if (own.loop < 0 || own.lanes == 0 || others.lanes % own.lanes != 0 || others.lanes == 0)
-    return false;
-  const bool whole = std::ranges::none_of(sums.splits, [&](const Split& split) {
-    return sums.loop(split.whole).reduction && split.tail != Tail::exact;
-  });
-  if (!whole && sums.walks.size() != 2) return false;
-  std::vector<const ir::Load*> loads;
-  for (const ir::Load* load : loads_of(sum.stage.values))
-    if (load->buffer.same(map.stage.output)) loads.push_back(load);
-  const auto of_result = loads_of(sum.stage.result);
-  return !loads.empty() && std::ranges::all_of(loads, [&](const ir::Load* load) {
-    return ir::equal(Expr(load), Expr(loads[0]));
-  }) && std::ranges::none_of(of_result, [&](const ir::Load* load) {
-    return load->buffer.same(map.stage.output);
-  });
-}
-
 // Of a member's loops, those over the columns behind `first` blocks.
 Stmt behind(const Stmt& body, const Nest& nest, LoopId blocks, const Expr& first) {
   const ir::VarNode* var = nest.loop(blocks).var.get();
@@ -124,6 +98,36 @@ Stmt behind(const Stmt& body, const Nest& nest, LoopId blocks, const Expr& first
                     ir::substitute(loop->body, {{var, Expr(loop->var) + first}}));
   };
   return ir::rewrite(body, rewriter);
+}
+
+// A map in the steps of the sum after it, which walks the same row in vectors: memory is read once
+// less. None: a step cannot compute its elements, or it reads and writes one memory, which is not
+// computed twice. `body`: all of the map.
+std::optional<ComputedAt> in_steps(const Nested& first, const Nested& second, const Stmt& body) {
+  if (first.schedule.capabilities().group_size > 1) return std::nullopt;
+  const Member &map = first.member, &sum = second.member;
+  const ir::Buffer& made = map.stage.output;
+  if (map.stage.kind != ops::StageKind::compute || sum.stage.kind != ops::StageKind::reduce ||
+      sum.stage.in_order || !map.written || reads(map.stage, made))
+    return std::nullopt;
+  const Nest& sums = second.nest();
+  const Blocks own = blocks_of(map, first.nest()), others = blocks_of(sum, sums);
+  if (own.loop < 0 || own.lanes == 0 || others.lanes % own.lanes != 0 || others.lanes == 0)
+    return std::nullopt;
+  const bool exact = std::ranges::none_of(sums.splits, [&](const Split& split) {
+    return sums.loop(split.whole).reduction && split.tail != Tail::exact;
+  });
+  if (!exact && sums.walks.size() != 2) return std::nullopt;
+  const auto reads_made = [&](const ir::Load* load) { return load->buffer.same(made); };
+  std::vector<const ir::Load*> loads = loads_of(sum.stage.values);
+  std::erase_if(loads, std::not_fn(reads_made));
+  const auto is_first = [&](const ir::Load* load) { return ir::equal(Expr(load), Expr(loads[0])); };
+  if (loads.empty() || !std::ranges::all_of(loads, is_first) ||
+      std::ranges::any_of(loads_of(sum.stage.result), reads_made))
+    return std::nullopt;
+  const Expr whole = ir::simplify(others.count * ir::index(others.lanes / own.lanes));
+  const bool all = ir::prove_equal(whole, own.count);
+  return ComputedAt{&map.stage, all ? Stmt() : behind(body, first.nest(), own.loop, whole)};
 }
 
 // The members of a launch, one after the other. Variables hold what is computed at each point,
@@ -148,12 +152,8 @@ class Members {
     for (size_t i = 0; i < nested_.size(); ++i) {
       GS_TRY(can_lower(nested_[i].schedule));
       GS_ASSIGN(const Stmt body, body_of(nested_[i]));
-      const bool last = i + 1 == nested_.size();
-      if (last || !computes_in_steps(nested_[i], nested_[i + 1])) {
-        add(nested_[i], body);
-      } else {
-        compute_in_steps(nested_[i], nested_[i + 1], body);
-      }
+      if (i + 1 < nested_.size()) computed_ = in_steps(nested_[i], nested_[i + 1], body);
+      if (!computed_) add(nested_[i], body);
     }
     Stmt body = ir::block(steps_);
     if (group_.members.back().at == At::tile) {
@@ -238,15 +238,6 @@ class Members {
     for (auto value = values.rbegin(); value != values.rend(); ++value)
       body = ir::let(value->first, value->second, body);
     return in_serial_loops(one.nest(), coordinates, body);
-  }
-
-  void compute_in_steps(const Nested& map, const Nested& sum, const Stmt& body) {
-    const Blocks own = blocks_of(map.member, map.nest());
-    const Blocks others = blocks_of(sum.member, sum.nest());
-    const Expr whole = ir::simplify(others.count * ir::index(others.lanes / own.lanes));
-    computed_ = ComputedAt{&map.member.stage, {}};
-    if (!ir::prove_equal(whole, own.count))
-      computed_->rest = behind(body, map.nest(), own.loop, whole);
   }
 
   void add(const Nested& one, const Stmt& body) {

@@ -42,31 +42,21 @@ ir::Buffer shared(const char* name, const std::vector<int64_t>& extents) {
 // One invocation a part of each row.
 List row_list(const OnlineTile& tile) {
   List list{"reduce", {}};
-  add(list, "tile(k0, ", tile.invocations / tile.rows, ", ", lanes, ") -> k0.step, part, lane");
-  add(list, "rfactor(part)");
-  add(list, "rfactor(lane)");
-  add(list, "reorder(i0, part, k0.step, lane)");
-  add(list, "accumulate(k0.step)");
-  add(list, "unroll(k0.step, 8)");
-  add(list, "vectorize(lane)");
-  add(list, "fuse(i0, part) -> invocation");
-  add(list, "fuse(..) -> item");
-  add(list, "bind(invocation, group)");
-  add(list, "bind(item, grid)");
+  add(list,
+      "tile(k0, $0, $1) -> k0.step, part, lane; rfactor(part); rfactor(lane);"
+      "reorder(i0, part, k0.step, lane); accumulate(k0.step); unroll(k0.step, 8); vectorize(lane);"
+      "fuse(i0, part) -> invocation; fuse(..) -> item; bind(invocation, group); bind(item, grid)",
+      tile.invocations / tile.rows, lanes);
   return list;
 }
 
 List map_list(const OnlineTile& tile) {
   List list{"map", {}};
-  add(list, "split(i1, ", lanes, ") -> i1.vector, lane");
-  add(list, "fuse(i0, i1.vector) -> vector");
-  add(list, "split(vector, ", tile.invocations, ") -> step, invocation");
-  add(list, "reorder(invocation, step, lane)");
-  add(list, "unroll(step)");
-  add(list, "vectorize(lane)");
-  add(list, "fuse(..) -> item");
-  add(list, "bind(invocation, group)");
-  add(list, "bind(item, grid)");
+  add(list,
+      "split(i1, $0) -> i1.vector, lane; fuse(i0, i1.vector) -> vector;"
+      "split(vector, $1) -> step, invocation; reorder(invocation, step, lane); unroll(step);"
+      "vectorize(lane); fuse(..) -> item; bind(invocation, group); bind(item, grid)",
+      lanes, tile.invocations);
   return list;
 }
 
@@ -226,9 +216,8 @@ std::vector<List> online_lists(const Group& group, const Capabilities& caps) {
     return call.word == "stage_in" && call.arguments[1] == "0";
   });
   List values{"map", {}};
-  add(values, "split(i0, ", tile.invocations, ", guard) -> item, invocation");
-  add(values, "bind(invocation, group)");
-  add(values, "bind(item, grid)");
+  add(values, "split(i0, $0, guard) -> item, invocation; bind(invocation, group); bind(item, grid)",
+      tile.invocations);
   return {product_list(stages.front(), tile),
           row_list(tile),
           values,

@@ -98,50 +98,37 @@ ir::Buffer own(const char* name, std::vector<int64_t> extents) {
   return ir::buffer(name, ir::DType::f32, std::move(shape), ir::Scope::priv);
 }
 
-void bind_item(List& list) {
-  add(list, "unit() -> item");
-  add(list, "bind(item, grid)");
-}
-
 // A map whose lanes lie along one axis, with another one inside of its vectors.
 List lanes_list(const Stage& stage, int axis, const Capabilities& caps, int inside = -1) {
   List list{"map", {}};
   const int64_t extent = points_along(stage, axis);
   const int64_t lanes = extent == 0 ? caps.vector_lanes : lanes_along(extent, caps);
-  const std::string vector = cat("i", axis, ".vector");
   if (lanes > 1) {
-    add(list, "split(i", axis, ", ", lanes, extent == 0 ? ", guard" : "", ") -> ", vector,
-        ", lane");
-    if (inside >= 0) add(list, "reorder(", vector, ", i", inside, ", lane)");
-    if (inside < 0) add(list, "unroll(", vector, ", 4)");
+    add(list, "split(i$0, $1, $2) -> i$0.vector, lane", axis, lanes, extent == 0 ? "guard" : "");
+    inside >= 0 ? add(list, "reorder(i$0.vector, i$1, lane)", axis, inside)
+                : add(list, "unroll(i$0.vector, 4)", axis);
     add(list, "vectorize(lane)");
   }
-  bind_item(list);
+  add(list, "unit() -> item; bind(item, grid)");
   return list;
 }
 
 // A number a row, from all keys of the tile.
 List key_list(const Capabilities& caps) {
   List list{"reduce", {}};
-  add(list, "split(i0, ", caps.vector_lanes, ") -> vec, lane");
-  add(list, "reorder(k0, vec, lane)");
-  add(list, "accumulate(k0)");
-  add(list, "unroll(vec, 4)");
-  add(list, "vectorize(lane)");
-  bind_item(list);
+  add(list,
+      "split(i0, $0) -> vec, lane; reorder(k0, vec, lane); accumulate(k0); unroll(vec, 4);"
+      "vectorize(lane); unit() -> item; bind(item, grid)",
+      caps.vector_lanes);
   return list;
 }
 
 List score_list(const OnlineTile& tile, const Capabilities& caps) {
   List list{"contraction", {}};
-  const int64_t vectors = std::min(tile.rows / caps.vector_lanes, int64_t{2});
-  add(list, "split(i2, ", vectors, ", ", caps.vector_lanes, ") -> i2.tile, vec, lane");
-  add(list, "reorder(k.., i1, vec, lane)");
-  add(list, "accumulate(k..)");
-  add(list, "unroll(k.., ", caps.unroll, ")");
-  add(list, "unroll(i1, vec)");
-  add(list, "vectorize(lane)");
-  bind_item(list);
+  add(list,
+      "split(i2, $0, $1) -> i2.tile, vec, lane; reorder(k.., i1, vec, lane); accumulate(k..);"
+      "unroll(k.., $2); unroll(i1, vec); vectorize(lane); unit() -> item; bind(item, grid)",
+      std::min(tile.rows / caps.vector_lanes, int64_t{2}), caps.vector_lanes, caps.unroll);
   return list;
 }
 
@@ -149,16 +136,12 @@ List sum_list(const Stage& sums, const OnlineTile& tile, const Capabilities& cap
   List list{"contraction", {}};
   const int64_t columns = points_along(sums, 1), lanes = lanes_along(columns, caps);
   const Registers registers = registers_for(tile.rows, columns / lanes, caps);
-  add(list, "split(i0, ", registers.rows, ") -> i0.tile, row");
-  add(list, "split(i1, ", registers.vectors, ", ", lanes, ") -> i1.tile, vec, lane");
-  add(list, "split(k0, ", caps.unroll, ", guard) -> k0.block, k0");
-  add(list, "reorder(k.., k0, row, vec, lane)");
-  add(list, "accumulate(k..)");
-  add(list, "peel(k0.block)");
-  add(list, "unroll(k.., ", caps.unroll, ")");
-  add(list, "unroll(row, vec)");
-  add(list, "vectorize(lane)");
-  bind_item(list);
+  add(list,
+      "split(i0, $0) -> i0.tile, row; split(i1, $1, $2) -> i1.tile, vec, lane;"
+      "split(k0, $3, guard) -> k0.block, k0; reorder(k.., k0, row, vec, lane); accumulate(k..);"
+      "peel(k0.block); unroll(k.., $3); unroll(row, vec); vectorize(lane);"
+      "unit() -> item; bind(item, grid)",
+      registers.rows, registers.vectors, lanes, caps.unroll);
   return list;
 }
 

@@ -5,9 +5,9 @@
 
 #include "ir/build.h"
 #include "ir/estimate.h"
-#include "ir/rewrite.h"
 #include "schedule/access.h"
 #include "schedule/costs.h"
+#include "schedule/tiling_parts.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -79,20 +79,15 @@ RowsAlong rows_along(const Member& member, const Capabilities& caps) {
       return axis && along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds) ==
                          Along::contiguous;
     };
-    const auto moves = [&](const ir::Var& var) {
-      return !var.same(row) && std::ranges::any_of(load->indices, [&](const auto& e) {
-        return ir::uses(e, var.get());
-      });
-    };
     if (lies(column)) {
       found = both(found, RowsAlong::columns);
-    } else if (lies(row) && std::ranges::any_of(inner, moves)) {
+    } else if (lies(row) && std::ranges::any_of(inner, [&](const ir::Var& var) {
+                 return !var.same(row) && moves(*load, var);
+               })) {
       found = both(found, RowsAlong::rows);
     }
   };
-  std::vector<ir::Expr> exprs = stage.values;
-  exprs.push_back(stage.result);
-  for (const ir::Load* load : loads_of(exprs)) look(load);
+  for (const ir::Load* load : loads_of_stage(stage)) look(load);
   if (!is_reduction(member) && !walked.empty()) {
     std::vector<ir::Expr> point(stage.axes.begin(), stage.axes.end());
     const ir::Expr store = ir::load(stage.output, point);
@@ -147,18 +142,17 @@ List row_list(const Member& member, const Capabilities& caps, const Shares& shar
   std::string lane;
   std::vector<bool> left(stage.axes.size(), true);
   for (const RowAxis& row : member.rows) {
-    const std::string axis = cat("i", row.axis);
     left[static_cast<size_t>(row.axis)] = row.quotient > 1;
+    std::string part;
     if (row.quotient > 1) {
-      add(list, "split(", axis, ", ", row.quotient, ") -> ", axis, ".row, ", axis);
-      rows.push_back(axis + ".row");
+      add(list, "split(i$0, $1) -> i$0.row, i$0", row.axis, row.quotient);
+      part = ".row";
     } else if (&row == &member.rows.back() && shares.lanes.rows > 1) {
-      add(list, "tile(", axis, ", ", shares.lanes.rows, ", round_up) -> ", axis, ".tile, lane");
-      rows.push_back(axis + ".tile");
+      add(list, "tile(i$0, $1, round_up) -> i$0.tile, lane", row.axis, shares.lanes.rows);
+      part = ".tile";
       lane = "lane";
-    } else {
-      rows.push_back(axis);
     }
+    rows.push_back(cat("i", row.axis, part));
   }
   for (size_t i = 0; i < left.size(); ++i) {
     if (!left[i]) continue;
@@ -174,36 +168,35 @@ List row_list(const Member& member, const Capabilities& caps, const Shares& shar
   if (vectors) {
     std::string& last = columns.back();
     const bool shifts = !reduces && ir::as_int(walked_columns(member).back().extent);
-    add(list, "tile(", last, ", ", lanes, shifts ? ", shift" : ", guard", ") -> ", last,
-        ".block, lane");
+    add(list, "tile($0, $1, $2) -> $0.block, lane", last, lanes, shifts ? "shift" : "guard");
     last += ".block";
     lane = "lane";
     if (reduces) add(list, "rfactor(lane)");
   }
+  const std::string outside = names_of(rows);
   if (threads) {
-    add(list, "reorder(", names_of({names_of(rows), names_of(columns), lane}), ")");
+    add(list, "reorder($0, $1, $2)", outside, names_of(columns), lane);
     std::string column = columns[0];
     if (columns.size() > 1) {
-      add(list, "fuse(", names_of(columns), ") -> column");
+      add(list, "fuse($0) -> column", names_of(columns));
       column = "column";
     }
-    add(list, "tile(", column, ", ", shares.threads, ", guard) -> ", column, ".step, thread");
+    add(list, "tile($0, $1, guard) -> $0.step, thread", column, shares.threads);
     if (reduces) add(list, "rfactor(thread)");
     columns = {column + ".step"};
   }
-  add(list, "reorder(",
-      names_of({names_of(rows), threads ? "thread" : "", names_of(columns), lane}), ")");
+  add(list, "reorder($0, $1, $2, $3)", outside, threads ? "thread" : "", names_of(columns), lane);
   if (reduces) {
-    add(list, "accumulate(", columns[0], ")");
-    if (vectors && !threads) add(list, "peel(", columns.back(), ")");
+    add(list, "accumulate($0)", columns[0]);
+    if (vectors && !threads) add(list, "peel($0)", columns.back());
     // Several accumulators are as many iterations.
-    if (lanes <= shares.lanes.columns) add(list, "unroll(", columns.back(), ", ", caps.unroll, ")");
+    if (lanes <= shares.lanes.columns) add(list, "unroll($0, $1)", columns.back(), caps.unroll);
   }
-  if (!lane.empty()) add(list, "vectorize(lane)");
+  add(list, "vectorize($0)", lane);
 
-  rows.empty() ? add(list, "unit() -> item") : add(list, "fuse(", names_of(rows), ") -> item");
+  add(list, rows.empty() ? "unit() -> item" : "fuse($0) -> item", outside);
   if (caps.group_size > 1) {
-    add(list, "tile(item, ", shares.group_rows, ", guard) -> item, ",
+    add(list, "tile(item, $0, guard) -> item, $1", shares.group_rows,
         threads ? "row" : "invocation");
     if (threads) add(list, "fuse(row, thread) -> invocation");
     add(list, "bind(invocation, group)");

@@ -52,20 +52,17 @@ std::optional<List> pieces_list(const Stage& stage, const Capabilities& caps, si
     break;
   }
   // Neighbours have neighbouring pieces.
-  const std::string axis = cat("i", column), thread = axis + ".thread";
   List list{std::string(name_of(pattern_of(stage))), {}};
-  add(list, "split(", axis, ", ", std::max<int64_t>(group / parts, 1), ", ",
+  add(list,
+      "split(i$0, $1, $2, guard) -> i$0.tile, i$0.thread, row;"
+      "split(k0, $3, $4, guard) -> k0.step, part, k0; rfactor(part);"
+      "reorder(i$0.thread, part, k.., row); accumulate(k..); unroll(k.., $4); unroll(row)",
+      column, std::max<int64_t>(group / parts, 1),
       columns >= 32768  ? 8
       : columns >= 1024 ? 4
                         : 2,
-      ", guard) -> ", axis, ".tile, ", thread, ", row");
-  add(list, "split(k0, ", parts, ", ", piece, ", guard) -> k0.step, part, k0");
-  add(list, "rfactor(part)");
-  add(list, "reorder(", thread, ", part, k.., row)");
-  add(list, "accumulate(k..)");
-  add(list, "unroll(k.., ", piece, ")");
-  add(list, "unroll(row)");
-  bind_group(thread + ", part", list);
+      parts, piece);
+  bind_group(cat("i", column, ".thread, part"), list);
   return list;
 }
 

@@ -81,42 +81,29 @@ bool lies_along_reduction(const Stage& stage, int vector_axis, const Capabilitie
 // invocations share a tile of registers, each with every so-manieth block.
 List group_tile_list(const Stage& stage, const TileAxes& axes, const GroupTile& tile) {
   List list{"contraction", {}};
-  std::string row_thread, column_thread;
-  for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i) {
-    if (i == axes.vector.axis) {
-      const std::string axis = cat("i", i);
-      column_thread = axis + ".thread";
-      // Past the edge, the last tile starts earlier; where only the run knows the edge, nothing is
-      // stored there.
-      if (ir::as_int(stage.extents[static_cast<size_t>(i)])) {
-        add(list, "split(", axis, ", ", tile.vectors, ", ", tile.group_vectors, ", ",
-            axes.vector.lanes, ", shift) -> ", axis, ".tile, vec, ", column_thread, ", lane");
-      } else {
-        add(list, "split(", axis, ", ", axes.vector.lanes, ", round_up) -> ", axis,
-            ".vector, lane");
-        add(list, "split(", axis, ".vector, ", tile.vectors, ", ", tile.group_vectors,
-            ", guard) -> ", axis, ".tile, vec, ", column_thread);
-      }
-    } else if (i == axes.row) {
-      const std::string axis = rows_named(axes.joined_row, i);
-      row_thread = axis + ".thread";
-      add(list, "split(", axis, ", ", tile.rows, ", ", tile.group_rows, ", guard) -> ", axis,
-          ".tile, row, ", row_thread);
-    }
-  }
-  const std::string step = cat("k", axes.step), block = step + ".block";
-  add(list, "tile(", step, ", ", tile.parts, ", ", tile.block, ", guard) -> ", block, ", part, ",
-      step);
-  add(list, "rfactor(part)");
-  const std::string group = names_of({"part", row_thread, column_thread});
-  const std::string registers = names_of({row_thread.empty() ? "" : "row", "vec"});
-  add(list, "reorder(", group, ", k.., ", block, ", ", step, ", ", registers, ", lane)");
-  add(list, "accumulate(k..)");
-  for (const int operand : {0, 1})
-    add(list, "stage_in(", block, ", ", operand, tile.ahead ? ", ahead)" : ")");
-  add(list, "unroll(", step, ", ", tile.unroll, ")");
-  add(list, "unroll(", registers, ")");
-  add(list, "vectorize(lane)");
+  const int column = axes.vector.axis;
+  const std::string rows = rows_named(axes.joined_row, axes.row);
+  const auto split_rows = [&] {
+    add(list, "split($0, $1, $2, guard) -> $0.tile, row, $0.thread", rows, tile.rows,
+        tile.group_rows);
+  };
+  if (axes.row < column) split_rows();
+  // Past the edge, the last tile starts earlier; where only the run knows the edge, nothing is
+  // stored there.
+  add(list,
+      ir::as_int(stage.extents[static_cast<size_t>(column)])
+          ? "split(i$0, $1, $2, $3, shift) -> i$0.tile, vec, i$0.thread, lane"
+          : "split(i$0, $3, round_up) -> i$0.vector, lane;"
+            "split(i$0.vector, $1, $2, guard) -> i$0.tile, vec, i$0.thread",
+      column, tile.vectors, tile.group_vectors, axes.vector.lanes);
+  if (axes.row > column) split_rows();
+  const std::string group = cat("part, ", rows, ".thread, i", column, ".thread");
+  add(list,
+      "tile(k$0, $1, $2, guard) -> k$0.block, part, k$0; rfactor(part);"
+      "reorder($3, k.., k$0.block, k$0, row, vec, lane); accumulate(k..);"
+      "stage_in(k$0.block, 0, $4); stage_in(k$0.block, 1, $4);"
+      "unroll(k$0, $5); unroll(row, vec); vectorize(lane)",
+      axes.step, tile.parts, tile.block, group, tile.ahead ? "ahead" : "", tile.unroll);
   bind_group(group, list);
   return list;
 }
@@ -185,29 +172,22 @@ std::optional<List> parted_list(const Stage& stage, const Tiling& tiling,
                         ? std::nullopt
                         : ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
   const std::string row = rows && *rows > 1 && *rows <= 4 ? cat("i", tiling.row_axis) : "";
-  const std::string axis = cat("i", tiling.vector_axis), step = cat("k", longest);
   List list{std::string(name_of(tiling.pattern)), {}};
-  add(list, "split(", axis, ", ", tiling.lanes, ") -> ", axis, ".vector, lane");
-  add(list, "split(", axis, ".vector, ", costs.part_vectors, ", guard) -> ", axis, ".tile, ", axis,
-      ".thread");
-  add(list, "tile(", step, ", ", std::bit_floor(static_cast<uint64_t>(most)), ", guard) -> ", step,
-      ".step, part");
-  add(list, "rfactor(part)");
-  const std::string group = cat("part, ", axis, ".thread");
-  add(list, "reorder(", names_of({group, "k..", row, "lane"}), ")");
-  add(list, "accumulate(k..)");
-  add(list, "unroll(k.., ", tiling.unroll, ")");
-  if (!row.empty()) add(list, "unroll(", row, ")");
-  add(list, "vectorize(lane)");
-  bind_group(group, list);
+  add(list,
+      "split(i$0, $1) -> i$0.vector, lane;"
+      "split(i$0.vector, $2, guard) -> i$0.tile, i$0.thread;"
+      "tile(k$3, $4, guard) -> k$3.step, part; rfactor(part);"
+      "reorder(part, i$0.thread, k.., $5, lane); accumulate(k..);"
+      "unroll(k.., $6); unroll($5); vectorize(lane)",
+      tiling.vector_axis, tiling.lanes, costs.part_vectors, longest,
+      std::bit_floor(static_cast<uint64_t>(most)), row, tiling.unroll);
+  bind_group(cat("part, i", tiling.vector_axis, ".thread"), list);
   return list;
 }
 
 void bind_group(std::string_view invocations, List& list) {
-  add(list, "fuse(..) -> item");
-  add(list, "fuse(", invocations, ") -> invocation");
-  add(list, "bind(invocation, group)");
-  add(list, "bind(item, grid)");
+  add(list, "fuse(..) -> item; fuse($0) -> invocation; bind(invocation, group); bind(item, grid)",
+      invocations);
 }
 
 }  // namespace gossamer::schedule
