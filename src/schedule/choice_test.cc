@@ -24,6 +24,14 @@ TEST(Choice, WhatIsNoPoint) {
             "rows: tile(i0, 4) -> a, b; reorder() | rows");
 }
 
+// Loops that a stage has not got are empty values.
+TEST(Choice, ListsAreWrittenFromTexts) {
+  List list{"map", {}};
+  add(list, "unroll($0); reorder($1, $0, lane); fuse($1, $2) -> i$3.all; unit() -> item", "", "i0",
+      64, 2);
+  EXPECT_EQ(to_string(list), "map: reorder(i0, lane); fuse(i0, 64) -> i2.all; unit() -> item");
+}
+
 std::string refused(const Group& group, const Capabilities& caps, std::string_view text) {
   const auto point = parse_point(text);
   if (!point) return point.error().to_string();

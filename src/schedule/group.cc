@@ -47,10 +47,8 @@ std::vector<ir::Buffer> outputs_of(const Group& group) {
   std::vector<ir::Buffer> outputs;
   for (const Member& member : group.members) {
     const ir::Buffer& made = member.stage.output;  // several may lie in one
-    const bool known =
-        made.same(group.last().output) ||
-        std::ranges::any_of(outputs, [&](const ir::Buffer& b) { return b.same(made); });
-    if (member.written && !known) outputs.push_back(made);
+    if (member.written && !made.same(group.last().output) && !contains(outputs, made))
+      outputs.push_back(made);
     if (member.stage.table) outputs.push_back(member.stage.table);
   }
   outputs.push_back(group.last().output);

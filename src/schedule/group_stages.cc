@@ -66,8 +66,8 @@ class Grouper {
       if (item.constant) constants_.insert(entry.output().get());
     }
     for (size_t i = 0; i < items_.size(); ++i) {
-      for (const Buffer& input : program[i].inputs()) readers_[input.get()].insert(i);
-      if (program[i].output()) writers_[program[i].output().get()].push_back(i);
+      for (const Buffer& input : program[i].inputs()) readers_[input].insert(i);
+      if (program[i].output()) writers_[program[i].output()].push_back(i);
     }
   }
 
@@ -124,8 +124,7 @@ class Grouper {
     return item.alive && !item.step && !has_tiles(item.group) &&
            std::ranges::all_of(item.group.members, [&](const Member& member) {
              return member.stage.side.empty() && is_rowwise(member.stage) &&
-                    !shares(member.stage, -1) &&
-                    writers_.at(member.stage.output.get()).size() == 1 &&
+                    !shares(member.stage, -1) && writers_.of(member.stage.output).size() == 1 &&
                     std::ranges::none_of(member.stage.output->shape,
                                          [](const Expr& e) { return ir::is_const(e, 0); });
            });
@@ -138,7 +137,7 @@ class Grouper {
         steps_before_[from] != steps_before_[to] || !may_repeat(from, to, moved))
       return false;
     for (const Member& member : items_[from].group.members) {
-      for (size_t reader : readers_.at_or_empty(member.stage.output.get())) {
+      for (size_t reader : readers_.of(member.stage.output)) {
         if (reader > from && reader < to && items_[reader].alive && !moved.contains(reader))
           return false;
       }
@@ -150,9 +149,7 @@ class Grouper {
   bool may_repeat(size_t from, size_t to, const std::set<size_t>& moved = {}) const {
     if (blocks_[from] != blocks_[to]) return false;
     for (const Buffer& input : inputs_of(items_[from].group)) {
-      const auto found = writers_.find(input.get());
-      if (found == writers_.end()) continue;
-      for (size_t writer : found->second) {
+      for (size_t writer : writers_.of(input)) {
         if (writer > from && writer < to && !moved.contains(writer)) return false;
       }
     }
@@ -163,21 +160,18 @@ class Grouper {
   // alone: others that read it may still come to run later. A model's input is spared where the
   // bindings suffice without: its memory may be the caller's.
   std::vector<InPlace> in_place(const Group& group, size_t from, size_t to) const {
-    const auto once = [&](const Buffer& output) {
-      const auto writers = writers_.find(output.get());
-      return writers != writers_.end() && writers->second.size() == 1;
-    };
+    const auto once = [&](const Buffer& output) { return writers_.of(output).size() == 1; };
     if (caps_.texture_memory || items_[to].constant || !group.last().side.empty() ||
         !std::ranges::all_of(outputs_of(group), once))
       return {};
     const auto dies = [&](const Buffer& input, bool spared) {
       if (constants_.contains(input.get()) || is_needed(input, from, to)) return false;
-      const auto writers = writers_.find(input.get());
+      const std::vector<size_t>& writers = writers_.of(input);
       // In a loop, what came from outside is read again.
-      if (writers == writers_.end()) return !spared && blocks_[to] == 0;
-      const size_t writer = writers->second.front();
-      return writers->second.size() == 1 && !items_[writer].step &&
-             blocks_[writer] == blocks_[to] && items_[writer].group.last().side.empty();
+      if (writers.empty()) return !spared && blocks_[to] == 0;
+      const size_t writer = writers.front();
+      return writers.size() == 1 && !items_[writer].step && blocks_[writer] == blocks_[to] &&
+             items_[writer].group.last().side.empty();
     };
     auto found = find_in_place(group, [&](const Buffer& input) { return dies(input, true); });
     if (static_cast<int>(bindings(group) - found.size()) <= caps_.max_storage_buffers ||
@@ -205,9 +199,8 @@ class Grouper {
     if (items_[i].step || items_[i].constant) return;
     std::map<const Stage*, size_t> places;
     const StageOf stage_of = [&](const Buffer& buffer) -> const Stage* {
-      const auto writers = writers_.find(buffer.get());
-      if (writers == writers_.end() || writers->second.size() != 1) return nullptr;
-      const size_t p = writers->second[0];
+      if (writers_.of(buffer).size() != 1) return nullptr;
+      const size_t p = writers_.of(buffer)[0];
       const Item& item = items_[p];
       if (p >= i || !item.alive || item.step || !is_single(item.group) ||
           !item.group.last().side.empty() || item.group.last().view)
@@ -230,7 +223,7 @@ class Grouper {
       const Buffer& made = items_[p].group.last().output;
       const auto outside = [&](size_t reader) { return reader != i && !from.contains(reader); };
       if (kept_.contains(made.get()) || !may_move(p, i, from) ||
-          std::ranges::any_of(readers_.at_or_empty(made.get()), outside))
+          std::ranges::any_of(readers_.of(made), outside))
         return;
       merged.members.push_back({items_[p].group.last(), {}, false, At::walk});
     }
@@ -245,7 +238,7 @@ class Grouper {
       take(i, from, std::move(merged));
       for (const Stage* stage : masks) {
         const size_t p = places.at(stage);
-        const bool read = !readers_.at_or_empty(stage->output.get()).empty();
+        const bool read = !readers_.of(stage->output).empty();
         if (!read && !kept_.contains(stage->output.get())) items_[p].alive = false;
       }
     } else if (walks) {
@@ -253,7 +246,7 @@ class Grouper {
         ++chains_;
         for (const size_t p : {*from.rbegin(), i}) items_[p].chain = chains_;
         place_parts(i, from, *std::move(split));
-        for (const Buffer& input : inputs_of(merged)) readers_[input.get()].insert(i);
+        for (const Buffer& input : inputs_of(merged)) readers_[input].insert(i);
         items_[i].many = many_of(std::move(merged), rows);
       } else {
         add_many(i, from, many_of(std::move(merged), rows));
@@ -273,8 +266,8 @@ class Grouper {
   // The launch at `to` takes the place of others.
   void take(size_t to, const std::set<size_t>& from, Group group) {
     for (const size_t p : from) {
-      for (const Buffer& input : inputs_of(items_[p].group)) readers_[input.get()].erase(p);
-      std::ranges::replace(writers_[items_[p].group.last().output.get()], p, to);
+      for (const Buffer& input : inputs_of(items_[p].group)) readers_[input].erase(p);
+      std::ranges::replace(writers_[items_[p].group.last().output], p, to);
       items_[p].alive = false;
     }
     place(to, std::move(group));
@@ -282,16 +275,16 @@ class Grouper {
 
   void place(size_t at, Group group) {
     Item& item = items_[at];
-    for (const Buffer& input : inputs_of(item.group)) readers_[input.get()].erase(at);
+    for (const Buffer& input : inputs_of(item.group)) readers_[input].erase(at);
     item.alive = true;
     item.group = std::move(group);
-    for (const Buffer& input : inputs_of(item.group)) readers_[input.get()].insert(at);
+    for (const Buffer& input : inputs_of(item.group)) readers_[input].insert(at);
   }
 
   // In place of the launches `from` and that at `i`, which joins the parts.
   void place_parts(size_t i, const std::set<size_t>& from, KeyParts split) {
     const size_t parts = *from.rbegin();
-    for (const Buffer& made : outputs_of(split.parts)) writers_[made.get()] = {parts};
+    for (const Buffer& made : outputs_of(split.parts)) writers_[made] = {parts};
     take(parts, from, std::move(split.parts));
     place(i, single_group(std::move(split.join)));
   }
@@ -327,8 +320,8 @@ class Grouper {
       node->shape[axis->second] = few;
       const Buffer fresh(node);
       map[stage.output.get()] = fresh;
-      readers_[fresh.get()] = readers_.at_or_empty(stage.output.get());
-      writers_[fresh.get()] = writers_[stage.output.get()];
+      readers_[fresh] = readers_.of(stage.output);
+      writers_[fresh] = writers_[stage.output];
       stage.extents[axis->second] = few;
       stage.output = fresh;
     }
@@ -345,8 +338,8 @@ class Grouper {
     if (!may_group(i)) return false;
     Latest producers;
     for (const Buffer& input : inputs_of(items_[i].group)) {
-      const auto found = writers_.find(input.get());
-      if (found != writers_.end()) producers.insert(found->second.begin(), found->second.end());
+      const std::vector<size_t>& writers = writers_.of(input);
+      producers.insert(writers.begin(), writers.end());
     }
     for (size_t p : producers) {
       if (p >= i || !may_group(p) || !may_move(p, i)) continue;
@@ -362,8 +355,8 @@ class Grouper {
   Latest siblings_of(size_t i, bool made) const {
     Latest siblings;
     for (const Buffer& input : inputs_of(items_[i].group)) {
-      if (made && (constants_.contains(input.get()) || !writers_.contains(input.get()))) continue;
-      const std::set<size_t>& readers = readers_.at_or_empty(input.get());
+      if (made && (constants_.contains(input.get()) || writers_.of(input).empty())) continue;
+      const std::set<size_t>& readers = readers_.of(input);
       siblings.insert(readers.begin(), readers.end());
     }
     return siblings;
@@ -375,10 +368,10 @@ class Grouper {
     if (!fits(group, from, to)) return false;
     for (const Member& member : items_[from].group.members) {
       for (const Buffer& input : ops::inputs_of(member.stage)) {
-        readers_[input.get()].erase(from);
-        readers_[input.get()].insert(to);
+        readers_[input].erase(from);
+        readers_[input].insert(to);
       }
-      std::ranges::replace(writers_[member.stage.output.get()], from, to);
+      std::ranges::replace(writers_[member.stage.output], from, to);
     }
     items_[from].alive = false;
     items_[to].group = std::move(group);
@@ -387,13 +380,13 @@ class Grouper {
 
   bool feeds(size_t from, size_t to) const {
     return std::ranges::any_of(items_[from].group.members, [&](const Member& member) {
-      return readers_.at_or_empty(member.stage.output.get()).contains(to);
+      return readers_.of(member.stage.output).contains(to);
     });
   }
 
   // Whether anybody else reads a buffer.
   bool is_needed(const Buffer& buffer, size_t a, size_t b) const {
-    const auto& readers = readers_.at_or_empty(buffer.get());
+    const auto& readers = readers_.of(buffer);
     return kept_.contains(buffer.get()) ||
            std::ranges::any_of(readers, [&](size_t i) { return i != a && i != b; });
   }
@@ -455,7 +448,7 @@ class Grouper {
     const auto is_small_map = [&](const Member& member) {
       const Stage& stage = member.stage;
       const bool map = stage.kind == StageKind::compute && !shares(stage, -1) &&
-                       writers_.at(stage.output.get()).size() == 1;
+                       writers_.of(stage.output).size() == 1;
       int64_t points = 1;
       for (const Expr& extent : stage.extents) points *= std::max<int64_t>(ir::estimate(extent), 0);
       return stage.side.empty() && (map || writes_a_row(stage)) && points > 0 &&
@@ -499,13 +492,14 @@ class Grouper {
         one, [&](const auto* buffer) { return std::ranges::find(other, buffer) != other.end(); });
   }
 
-  // Sets of places by buffer.
+  // Launches by the buffer that they read or write.
+  template <class Set>
   struct Places {
-    std::map<const ir::BufferNode*, std::set<size_t>> map;
-    std::set<size_t>& operator[](const ir::BufferNode* buffer) { return map[buffer]; }
-    const std::set<size_t>& at_or_empty(const ir::BufferNode* buffer) const {
-      static const std::set<size_t> none;
-      const auto found = map.find(buffer);
+    std::map<const ir::BufferNode*, Set> map;
+    Set& operator[](const Buffer& buffer) { return map[buffer.get()]; }
+    const Set& of(const Buffer& buffer) const {
+      static const Set none;
+      const auto found = map.find(buffer.get());
       return found == map.end() ? none : found->second;
     }
   };
@@ -518,8 +512,8 @@ class Grouper {
   std::vector<int> blocks_;
   std::vector<size_t> steps_before_;
   std::vector<Item> items_;
-  Places readers_;
-  std::map<const ir::BufferNode*, std::vector<size_t>> writers_;
+  Places<std::set<size_t>> readers_;
+  Places<std::vector<size_t>> writers_;
 };
 
 }  // namespace

@@ -180,7 +180,6 @@ class Members {
                        cat("its launch is not that of \"", group_.last().name, "\""));
       same[nest.loop(bound[k]).var.get()] = launch_.loop(bound_[k]).var;
     }
-    if (!at_points.empty()) return ir::substitute(points_of(one), same);
     const LoopId lane = lane_of_rows(member, nest);
     const std::vector<Expr> cell{ir::index(0), lane < 0 ? ir::index(0) : Expr(nest.loop(lane).var)};
     const Expr lanes = lane < 0 ? ir::index(1) : nest.loop(lane).extent;
@@ -189,7 +188,7 @@ class Members {
     Destination destination = destination_of(one, {ir::index(1), lanes});
     destination.cell = cell;
     const ops::Stage stage = with_legal_loads(schedule.stage(), schedule);
-    const Stmt body = in_forms(stage, schedule, destination);
+    const Stmt body = at_points.empty() ? in_forms(stage, schedule, destination) : points_of(one);
     return ir::substitute(replace_loads(body, known), same);
   }
 

@@ -4,11 +4,10 @@
 
 #include "ir/build.h"
 #include "ir/estimate.h"
-#include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "schedule/access.h"
 #include "schedule/row_schedule.h"
-#include "schedule/tiling.h"
+#include "schedule/tiling_parts.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -128,11 +127,10 @@ bool is_window_of_two(const Stage& stage) {
   if (pattern_of(stage) != Pattern::window) return false;
   const ir::BufferNode* walked = nullptr;
   for (const ir::Load* load : loads_of(stage.values)) {
-    bool walks = false;
-    for (const ir::Var& axis : stage.reduce_axes)
-      for (const Expr& at : load->indices) walks = walks || ir::uses(at, axis.get());
-    if (walks && walked && walked != load->buffer.get()) return true;
-    if (walks) walked = load->buffer.get();
+    const auto walks = [&](const ir::Var& axis) { return moves(*load, axis); };
+    if (std::ranges::none_of(stage.reduce_axes, walks)) continue;
+    if (walked && walked != load->buffer.get()) return true;
+    walked = load->buffer.get();
   }
   return false;
 }
