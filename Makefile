@@ -100,9 +100,9 @@ aarch64: ## cross-build for Linux on 64-bit Arm, without LLVM, and its C++ tests
 	@cmake --build build-aarch64 -j $(JOBS)
 	@ctest --test-dir build-aarch64 --output-on-failure -j $(JOBS)
 
-format: native ## format the sources, redraw the layer picture and the operators' page
+format: native ## format the sources, redraw the layer picture, the operators' page and what follows from manifest.def
 	@git ls-files -z -co --exclude-standard -- '*.cc' '*.h' | xargs -0 -r clang-format-19 -i
-	@$(RUN) node tools/check/layers.mjs --update && node tools/check/operators_page.mjs --update
+	@$(RUN) node tools/check/layers.mjs --update && node tools/check/operators_page.mjs --update && node tools/check/manifest.mjs --update
 
 lint: setup ## the checks alone: layers, names, format, clang-tidy on changed files, eslint, tsc
 	@$(RUN) node tools/check/test.mjs --checks

@@ -71,7 +71,7 @@ TEST_F(OnDeviceTest, FeedsStayWhatTheyAreWhereTheirSlotIsWritten) {
   const auto model = load_changed([](package::Module& module) {
     module.tensors.push_back({"z", DType::f32, DType::f32, Number::plan(0), 0});
     module.outputs[0].tensor = 4;
-    module.run.push_back({1, {1, 3, 4}, {}, Number::plan(0), "Add \"again\""});
+    module.run.push_back({.kernel = 1, .tensors = {1, 3, 4}, .range = Number::plan(0)});
   });
   ASSERT_TRUE(model);
   const auto first = load_changed([](package::Module&) {});

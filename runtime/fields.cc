@@ -42,9 +42,8 @@ const Json* Fields::find(Key key) const {
   return nullptr;
 }
 
-std::string Fields::text(Key key, std::optional<std::string_view> otherwise) const {
+std::string Fields::text(Key key) const {
   const Json* found = find(key);
-  if (!found && otherwise) return std::string(*otherwise);
   if (!found || !found->IsString()) {
     wrong(key, "a string");
     return {};
@@ -64,10 +63,9 @@ bool Fields::flag(Key key) const {
   return found && found->IsBool() && found->GetBool();
 }
 
-int64_t Fields::count(Key key, int64_t below, std::optional<int64_t> otherwise,
-                      int64_t least) const {
+int64_t Fields::count(Key key, int64_t below, int64_t least) const {
   const Json* found = find(key);
-  const std::optional<int64_t> value = found ? integer_of(*found) : otherwise;
+  const std::optional<int64_t> value = found ? integer_of(*found) : std::nullopt;
   if (!value || *value < least || *value >= below) {
     wrong(key, below == any_count ? std::string("an integer in range")
                                   : cat("in [", least, ", ", below, ")"));
@@ -80,7 +78,7 @@ package::Number Fields::number(Key key, int64_t plan_values, int64_t below, int6
   const Json* found = find(key);
   if (found && (found->IsObject() || found->IsArray() || found->IsNull()))
     return package::Number::plan(fields(key).count("plan", plan_values));
-  return count(key, below, {}, least);
+  return count(key, below, least);
 }
 
 ir::DType Fields::dtype(Key key) const {

@@ -1,5 +1,5 @@
-// Reading JSON that may hold anything: every field is checked once and named where it is wrong. The
-// counterpart of web/runtime/src/fields.ts; both say the same of the same text.
+// Reads JSON from an unknown source: each field is checked, and errors name it. The counterpart of
+// web/runtime/src/fields.ts, with the same messages.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -41,12 +41,11 @@ class Fields {
   // Of fields with one name the last counts, as in JavaScript.
   const Json* find(Key key) const;
   bool has(Key key) const { return find(key) != nullptr; }
-  std::string text(Key key, std::optional<std::string_view> otherwise = {}) const;
+  std::string text(Key key) const;
   std::string plain_name(Key key) const;
   bool flag(Key key) const;
   // An integer in [least, below).
-  int64_t count(Key key, int64_t below = any_count, std::optional<int64_t> otherwise = {},
-                int64_t least = 0) const;
+  int64_t count(Key key, int64_t below = any_count, int64_t least = 0) const;
   // The same, or a value of the plan.
   package::Number number(Key key, int64_t plan_values, int64_t below = any_count,
                          int64_t least = 0) const;

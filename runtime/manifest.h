@@ -10,18 +10,11 @@
 
 namespace gossamer::runtime {
 
-struct FileEntry {
-  std::string name;
-  uint64_t bytes = 0;
-  std::string xxh3;
-  std::string sha256;  // "": not told
-  bool above = false;  // lies in the folder above
-};
+using package::FileEntry;
 
 struct Manifest {
-  package::Module module;  // the shaders' code is not filled in
+  package::Module module;  // without the shaders' sources
   std::vector<FileEntry> files;
-  std::vector<int64_t> sources;  // of each kernel, its place in kernels.json; -1: it has none
 };
 
 // Whether its size is known without a plan.

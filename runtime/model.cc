@@ -201,8 +201,8 @@ std::string_view Model::State::code_file() const {
     const bool dots = device->exact_dots() && package.files.contains(dot_kernels);
     return dots ? dot_kernels : relaxed_kernels;
   }
-  const bool shaders =
-      std::ranges::any_of(package.manifest.sources, [](int64_t at) { return at >= 0; });
+  const bool shaders = std::ranges::any_of(
+      module().kernels, [](const package::KernelInfo& kernel) { return kernel.code >= 0; });
   return shaders ? "kernels.json" : "kernels.so";
 }
 
@@ -229,8 +229,8 @@ std::vector<KernelEntry> Model::State::entries_of(int number) {
     const package::KernelInfo& kernel = module().kernels[at];
     if (!called[at] || kernel.device != number) continue;
     loaded[at] = static_cast<int>(entries.size());
-    entries.push_back({kernel.entry, kernel.buffers, kernel.scalars, package.manifest.sources[at],
-                       kernel.group_size, kernel.writes});
+    entries.push_back({kernel.entry, kernel.buffers, kernel.scalars, kernel.code, kernel.group_size,
+                       kernel.writes});
   }
   return entries;
 }

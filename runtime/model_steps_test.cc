@@ -75,7 +75,7 @@ package::Module make_module() {
   module.target = TargetKind::cpu;
   module.plan_values = 7;
   module.plan_segments = 4;
-  module.dims = {{"n", 0, 0}, {"i", -1, 0}, {"w", -1, 0}, {"k", -1, 0}};
+  module.dims = {{"n", 0, 0}, {"i"}, {"w"}, {"k"}};
   const Number four_n = Number::plan(bytes_of_n);
   module.slots = {{four_n, {}, false},
                   {Number(8), {}, false},
@@ -95,21 +95,21 @@ package::Module make_module() {
                     {"made", f32, f32, Number::plan(of_k), 6},
                     {"grown", f32, f32, Number::plan(after_i), 7}};
   module.inputs = {{"x", f32, {Number(-1)}, {"n"}, x}, {"m", DType::i64, {Number(1)}, {""}, m}};
-  module.kernels = {{"copy", "k0", "", "", 1, 2, 0, 1},
-                    {"add", "k1", "", "", 1, 2, 1, 1},
-                    {"less", "k2", "", "", 1, 2, 1, 1},
-                    {"whole", "k3", "", "", 1, 2, 0, 1},
-                    {"iota", "k4", "", "", 1, 1, 0, 1}};
+  module.kernels = {{.name = "copy", .entry = "k0", .buffers = 2},
+                    {.name = "add", .entry = "k1", .buffers = 2, .scalars = 1},
+                    {.name = "less", .entry = "k2", .buffers = 2, .scalars = 1},
+                    {.name = "whole", .entry = "k3", .buffers = 2},
+                    {.name = "iota", .entry = "k4", .buffers = 1}};
   const Number all = Number::plan(of_n), one = Number(1);
-  module.run = {{copy, {x, state}, {}, all, ""},
-                {add, {state, next}, {Number::plan(of_i)}, all, ""},
-                {add, {state, next}, {one}, all, ""},
-                {copy, {next, state}, {}, all, ""},
-                {less, {state, condition}, {Number(5)}, one, ""},
-                {whole, {x, count}, {}, one, ""},
-                {iota, {made}, {}, Number::plan(of_k), ""},
-                {iota, {grown}, {}, Number::plan(after_i), ""},
-                {add, {x, state}, {Number(10)}, all, ""}};
+  module.run = {{copy, {x, state}, {}, all},
+                {add, {state, next}, {Number::plan(of_i)}, all},
+                {add, {state, next}, {one}, all},
+                {copy, {next, state}, {}, all},
+                {less, {state, condition}, {Number(5)}, one},
+                {whole, {x, count}, {}, one},
+                {iota, {made}, {}, Number::plan(of_k)},
+                {iota, {grown}, {}, Number::plan(after_i)},
+                {add, {x, state}, {Number(10)}, all}};
   return module;
 }
 
@@ -371,13 +371,14 @@ TEST_F(StepsTest, ASideOfPagesNeedsTheirEngine) {
   for (package::Tensor& tensor : module.tensors)
     if (tensor.dtype != DType::f32) tensor.storage = DType::i32;  // as GPUs hold it
   module.slots[condition].bytes = Number(4);
-  for (package::KernelInfo& kernel : module.kernels) kernel.code = "a shader";
+  for (package::KernelInfo& kernel : module.kernels) kernel.source = "a shader";
   module.side = package::Side{TargetKind::wasm, "side.wasm"};
   module.slots[made].device = 1;
-  module.kernels.push_back({"side", "k4", "", "", 1, 1, 0, 1, 1});
+  module.kernels.push_back({.name = "side", .entry = "k4", .buffers = 1, .device = 1});
   module.run[make].kernel = iota + 1;
   module.run[make].reason = "no f64";
   module.steps = {launch(begin), {.kind = Step::Kind::copy, .tensor = state, .to = made}};
+  package::write_kernel_sources(module);
   const auto manifest = [&] {
     const package::File file = package::write_manifest(module, {{"side.wasm", {}}});
     return parse_manifest({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});

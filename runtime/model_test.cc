@@ -57,10 +57,12 @@ Example make_example() {
   module.dims = {{"n", 0, 0}};
   module.checks = {{Number::plan(2), "n must be a multiple of 4"}};
   module.weights = {{"w", DType::f32, {4}, 2}};
-  module.kernels = {{"twice", "k0", "", "serial", 1, 2, 0, 1},
-                    {"add", "k1", "", "serial", 1, 3, 0, 2}};
-  module.init = {{0, {2, 3}, {}, Number(4), "weights"}};
-  module.run = {{1, {0, 3, 1}, {}, Number::plan(0), "Add \"sum\""}};
+  module.kernels = {
+      {.name = "twice", .entry = "k0", .buffers = 2, .schedule = "serial"},
+      {.name = "add", .entry = "k1", .buffers = 3, .writes = 2, .schedule = "serial"}};
+  module.init = {{.kernel = 0, .tensors = {2, 3}, .range = 4, .origin = "weights"}};
+  module.run = {
+      {.kernel = 1, .tensors = {0, 3, 1}, .range = Number::plan(0), .origin = "Add \"sum\""}};
   module.run[0].operations = Number::plan(0);
 
   const auto object = codegen::llvm_::emit_object(kernels, &plan, {});

@@ -79,7 +79,7 @@ Result<PackageFolder> open_package(const std::string& folder, Shared* shared) {
     }
     const std::string where = cat(folder, entry.above ? "/../" : "/", entry.name);
     GS_ASSIGN(MappedFile file, MappedFile::open(where));
-    if (file.bytes().size() != entry.bytes)
+    if (std::cmp_not_equal(file.bytes().size(), entry.bytes))
       return fail_at(where,
                      cat("has ", file.bytes().size(), " bytes, the manifest says ", entry.bytes),
                      "copy the package again");

@@ -22,9 +22,10 @@ Signature signature_of(const package::Module& module) {
   signature.inputs = joined_ports(described_ports(module.inputs), module.inputs);
   signature.outputs = joined_ports(described_ports(module.outputs), module.outputs);
   for (const package::Group& group : module.groups) {
-    (group.output ? signature.output_groups : signature.input_groups)
-        .push_back({group.name, group.sequence, static_cast<size_t>(group.first),
-                    static_cast<size_t>(group.count)});
+    const auto [first, count] = *(group.outputs ? group.outputs : group.inputs);
+    (group.outputs ? signature.output_groups : signature.input_groups)
+        .push_back({group.name, group.kind == "sequence", static_cast<size_t>(first),
+                    static_cast<size_t>(count)});
   }
   return signature;
 }

@@ -322,9 +322,9 @@ void ModuleBuilder::add_inputs() {
   }
   for (const graph::Dim& dim : stages_.dims)
     module_.dims.push_back({dim.var->name, dim.input, dim.axis, dim.output,
-                            dim.rows ? planner_.number(dim.rows) : package::Number()});
+                            dim.rows ? planner_.number(dim.rows) : package::Number(-1)});
   for (size_t i = stages_.dims.size(); i < planner_.dims().size(); ++i)
-    module_.dims.push_back({planner_.dims()[i]->name, -1, 0});
+    module_.dims.push_back({planner_.dims()[i]->name});
   std::set<std::string> names;
   for (const graph::StageConstant& constant : stages_.constants) {
     std::string name = constant.name;
@@ -371,8 +371,11 @@ void ModuleBuilder::add_outputs() {
     }
     module_.outputs.push_back(std::move(port));
   }
-  for (const graph::Group& group : stages_.groups)
-    module_.groups.push_back({group.name, group.sequence, group.output, group.first, group.count});
+  for (const graph::Group& from : stages_.groups) {
+    package::Group group{from.name, from.sequence ? "sequence" : "optional"};
+    (from.output ? group.outputs : group.inputs) = {from.first, from.count};
+    module_.groups.push_back(std::move(group));
+  }
 }
 
 graph::MemoryNeed ModuleBuilder::need_of(const ir::BufferNode& buffer) const {

@@ -64,7 +64,7 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
   if (report) {
     kernels_.tell(*report);
     for (size_t i = 0; i < module_.kernels.size(); ++i)
-      report->kernels[i].code = module_.kernels[i].code;
+      report->kernels[i].code = module_.kernels[i].source;
     report->memory_bytes = memory().kept;
   }
   files.insert(files.begin(), package::write_manifest(module_, files));
@@ -215,7 +215,7 @@ void ModuleBuilder::emit_side(package::Files& files) {
 
 void ModuleBuilder::take(package::KernelInfo& info, const ShaderText& shader) const {
   info.entry = target_ == TargetKind::opencl ? "run" : "main";
-  info.code = shader.code;
+  info.source = shader.code;
   info.scalars = shader.scalars;
   // A loop over one invocation was simplified away.
   info.group_size = shader.group_size;

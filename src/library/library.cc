@@ -60,7 +60,7 @@ Result<std::vector<std::string>> shaders_of(std::span<const std::byte> sources,
   std::vector<runtime::KernelEntry> entries;
   for (size_t at = 0; at < kernels.size(); ++at)
     if (kernels[at].device == 0)
-      entries.push_back({.name = kernels[at].entry, .source = manifest.sources[at]});
+      entries.push_back({.name = kernels[at].entry, .source = kernels[at].code});
   GS_ASSIGN(std::vector<std::string> found, runtime::shader_sources(sources, entries));
   std::vector<std::string> all(kernels.size());
   size_t next = 0;

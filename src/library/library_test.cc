@@ -10,6 +10,7 @@ namespace {
 package::Module module_with(const std::string& input, const std::string& output) {
   package::Module module;
   module.name = "m */ evil";
+  module.target = TargetKind::cpu;
   module.tensors = {{"a", ir::DType::f32, ir::DType::f32, 6, 0},
                     {"b", ir::DType::f32, ir::DType::f32, 6, 1}};
   module.slots.resize(2);

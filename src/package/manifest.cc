@@ -14,8 +14,6 @@
 namespace gossamer::package {
 namespace {
 
-using Json = rapidjson::Writer<rapidjson::StringBuffer>;
-
 File file_of(std::string name, const rapidjson::StringBuffer& text) {
   File file;
   file.name = std::move(name);
@@ -24,271 +22,128 @@ File file_of(std::string name, const rapidjson::StringBuffer& text) {
   return file;
 }
 
-// Every distinct source with its place in kernels.json.
-std::map<std::string_view, int> number_sources(const Module& module,
-                                               std::vector<std::string_view>* order = nullptr) {
-  std::map<std::string_view, int> numbers;
-  for (const KernelInfo& kernel : module.kernels) {
-    if (kernel.code.empty()) continue;
-    if (numbers.emplace(kernel.code, static_cast<int>(numbers.size())).second && order)
-      order->push_back(kernel.code);
+bool texture(const Texture& texture) { return texture.width > 0; }
+bool texture(const Slot& slot) { return texture(slot.texture); }
+bool linear(const Slot& slot) { return !texture(slot); }
+
+// Writes the fields of manifest.def.
+class Writer {
+ public:
+  explicit Writer(rapidjson::StringBuffer& text) : json_(text) {}
+
+#define GS_WRITTEN_always true
+#define GS_WRITTEN_lenient(absent) true
+#define GS_WRITTEN_unless(absent) (value != (absent))
+#define GS_WRITTEN_some (!is_none(value))
+#define GS_WRITTEN_when(condition) condition(record)
+#define F(type, name, presence, doc) R(type, name, name, presence, doc)
+#define R(type, key, name, presence, doc) \
+  if (const auto& value = record.name; GS_WRITTEN_##presence) field(#key, value);
+#define P(type, key, a, b, presence, doc) \
+  json_.Key(#key);                        \
+  write_both(record.a, record.b);
+#define X(type, key, presence, doc) \
+  if (const auto& value = key; GS_WRITTEN_##presence) field(#key, value);
+#define M(Type, name, initial)
+#define GS_RECORD(Name, ROWS)              \
+  void fields(const Name& record) { ROWS } \
+  void write(const Name& record) {         \
+    json_.StartObject();                   \
+    fields(record);                        \
+    json_.EndObject();                     \
   }
-  return numbers;
-}
-
-void write_text(Json& json, std::string_view key, std::string_view value) {
-  json.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
-  json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-}
-
-void write_number(Json& json, const Number& number) {
-  if (!number.planned) {
-    json.Int64(number.value);
-    return;
+#define GS_STEP(kind, key, ROWS)
+#define GS_MANIFEST(ROWS)                                                               \
+  void manifest(const Module& record, std::string_view format, int version,             \
+                const std::vector<FileEntry>& files, const std::optional<Plan>& plan) { \
+    json_.StartObject();                                                                \
+    ROWS json_.EndObject();                                                             \
   }
-  json.StartObject();
-  json.Key("plan");
-  json.Int64(number.value);
-  json.EndObject();
-}
+#include "package/manifest.def"
 
-void write_port(Json& json, const Port& port) {
-  json.StartObject();
-  write_text(json, "name", port.name);
-  write_text(json, "dtype", ir::name_of(port.dtype));
-  json.Key("shape");
-  json.StartArray();
-  for (size_t axis = 0; axis < port.shape.size(); ++axis) {
-    if (axis < port.symbols.size() && !port.symbols[axis].empty()) {
-      json.String(port.symbols[axis]);
-    } else {
-      write_number(json, port.shape[axis]);
+#define GS_RECORD(Name, ROWS)
+#define GS_STEP(step, key, ROWS) \
+  case Step::Kind::step:         \
+    ROWS break;
+#define GS_MANIFEST(ROWS)
+  void write(const Step& record) {
+    json_.StartObject();
+    switch (record.kind) {
+#include "package/manifest.def"
     }
+    json_.EndObject();
   }
-  json.EndArray();
-  json.Key("tensor");
-  json.Int(port.tensor);
-  if (port.strings) {
-    json.Key("strings");
-    json.Bool(true);
+#undef F
+#undef R
+#undef P
+#undef X
+#undef M
+
+  template <class T>
+  void write(const std::vector<T>& list) {
+    json_.StartArray();
+    for (const T& one : list) write(one);
+    json_.EndArray();
   }
-  json.EndObject();
-}
 
-void write_group(Json& json, const Group& group) {
-  json.StartObject();
-  write_text(json, "name", group.name);
-  write_text(json, "kind", group.sequence ? "sequence" : "optional");
-  json.Key(group.output ? "outputs" : "inputs");
-  json.StartArray();
-  json.Int(group.first);
-  json.Int(group.count);
-  json.EndArray();
-  json.EndObject();
-}
-
-// Segment 0 goes without saying.
-void write_segment(Json& json, int segment) {
-  if (segment == 0) return;
-  json.Key("segment");
-  json.Int(segment);
-}
-
-// Nor does the target.
-void write_device(Json& json, int device) {
-  if (device == 0) return;
-  json.Key("device");
-  json.Int(device);
-}
-
-void write_slot(Json& json, const Slot& slot) {
-  json.StartObject();
-  if (slot.texture.width > 0) {
-    json.Key("width");
-    json.Int(slot.texture.width);
-    json.Key("height");
-    write_number(json, slot.texture.height);
-    json.Key("layers");
-    json.Int(slot.texture.layers);
-  } else {
-    json.Key("bytes");
-    write_number(json, slot.bytes);
+ private:
+  void write(std::string_view value) {
+    json_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
   }
-  if (slot.persistent) {
-    json.Key("persistent");
-    json.Bool(true);
+  template <class T>
+  static bool is_none(const std::vector<T>& list) {
+    return list.empty();
   }
-  write_segment(json, slot.segment);
-  write_device(json, slot.device);
-  json.EndObject();
-}
-
-void write_tensor(Json& json, const Tensor& tensor) {
-  json.StartObject();
-  write_text(json, "name", tensor.name);
-  write_text(json, "dtype", ir::name_of(tensor.dtype));
-  write_text(json, "storage", ir::name_of(tensor.storage));
-  json.Key("elements");
-  write_number(json, tensor.elements);
-  json.Key("slot");
-  json.Int(tensor.slot);
-  json.EndObject();
-}
-
-void write_weight(Json& json, const Weight& weight) {
-  json.StartObject();
-  write_text(json, "name", weight.name);
-  write_text(json, "dtype", ir::name_of(weight.dtype));
-  json.Key("shape");
-  json.StartArray();
-  for (int64_t extent : weight.shape) json.Int64(extent);
-  json.EndArray();
-  json.Key("tensor");
-  json.Int(weight.tensor);
-  if (weight.file >= 0) {
-    json.Key("file");
-    json.Int(weight.file);
+  template <class T>
+  static bool is_none(const std::optional<T>& one) {
+    return !one;
   }
-  json.EndObject();
-}
-
-void write_kernel(Json& json, const KernelInfo& kernel,
-                  const std::map<std::string_view, int>& sources) {
-  json.StartObject();
-  write_text(json, "name", kernel.name);
-  write_text(json, "entry", kernel.entry);
-  if (!kernel.code.empty()) {
-    json.Key("code");
-    json.Int(sources.at(kernel.code));
+  template <class T>
+  void field(const char* key, const T& value) {
+    json_.Key(key);
+    write(value);
   }
-  json.Key("group");
-  json.Int(kernel.group_size);
-  json.Key("buffers");
-  json.Int(kernel.buffers);
-  if (kernel.writes != 1) {
-    json.Key("writes");
-    json.Int(kernel.writes);
+  void field(const char* /*key*/, const Texture& flat) { fields(flat); }
+  void write(bool value) { json_.Bool(value); }
+  void write(int value) { json_.Int(value); }
+  void write(int64_t value) { json_.Int64(value); }
+  void write(ir::DType value) { write(ir::name_of(value)); }
+  void write(TargetKind value) { write(name_of(value)); }
+  void write(const std::string& value) { write(std::string_view(value)); }
+  void write(const Number& number) {
+    if (!number.planned) return write(number.value);
+    json_.StartObject();
+    field("plan", number.value);
+    json_.EndObject();
   }
-  json.Key("scalars");
-  json.Int(kernel.scalars);
-  write_text(json, "schedule", kernel.schedule);
-  write_device(json, kernel.device);
-  json.EndObject();
-}
-
-void write_numbers(Json& json, const std::vector<Number>& scalars, const Number& range) {
-  json.Key("scalars");
-  json.StartArray();
-  for (const Number& scalar : scalars) write_number(json, scalar);
-  json.EndArray();
-  json.Key("range");
-  write_number(json, range);
-}
-
-void write_launch(Json& json, const Launch& launch) {
-  json.StartObject();
-  json.Key("kernel");
-  json.Int(launch.kernel);
-  json.Key("tensors");
-  json.StartArray();
-  for (int tensor : launch.tensors) json.Int(tensor);
-  json.EndArray();
-  write_numbers(json, launch.scalars, launch.range);
-  if (launch.hardware) {
-    json.Key("hardware");
-    json.StartObject();
-    json.Key("kernel");
-    json.Int(launch.hardware->kernel);
-    write_numbers(json, launch.hardware->scalars, launch.hardware->range);
-    json.EndObject();
+  template <class T>
+  void write(const std::optional<T>& one) {
+    write(*one);
   }
-  if (launch.operations != Number()) {
-    json.Key("operations");
-    write_number(json, launch.operations);
+  template <class T, class U>
+  void write(const std::pair<T, U>& both) {
+    write_both(both.first, both.second);
   }
-  write_text(json, "origin", launch.origin);
-  if (!launch.reason.empty()) write_text(json, "reason", launch.reason);
-  json.EndObject();
-}
-
-void write_int(Json& json, const char* key, int value) {
-  json.Key(key);
-  json.Int(value);
-}
-
-void write_sets(Json& json, const Step& step) {
-  json.Key("set");
-  json.StartArray();
-  for (const auto& [dim, number] : step.sets) {
-    json.StartArray();
-    json.Int(dim);
-    write_number(json, number);
-    json.EndArray();
+  template <class T>
+  void write_both(int first, const T& second) {
+    json_.StartArray();
+    write(first);
+    write(second);
+    json_.EndArray();
   }
-  json.EndArray();
-}
-
-void write_steps(Json& json, const char* key, const std::vector<Step>& steps);
-
-void write_step(Json& json, const Step& step) {
-  json.StartObject();
-  switch (step.kind) {
-    case Step::Kind::launch:
-      json.Key("launch");
-      json.StartArray();
-      json.Int(step.first);
-      json.Int(step.last);
-      json.EndArray();
-      break;
-    case Step::Kind::read:
-      write_int(json, "read", step.tensor);
-      write_int(json, "dims", step.dim);
-      write_int(json, "count", step.count);
-      break;
-    case Step::Kind::plan:
-      write_int(json, "plan", step.segment);
-      break;
-    case Step::Kind::set:
-      write_sets(json, step);
-      break;
-    case Step::Kind::branch:
-      json.Key("if");
-      write_number(json, step.number);
-      write_steps(json, "then", step.body);
-      write_steps(json, "else", step.otherwise);
-      break;
-    case Step::Kind::loop:
-      json.Key("loop");
-      write_number(json, step.number);
-      write_int(json, "dim", step.dim);
-      if (step.condition >= 0) write_int(json, "while", step.condition);
-      write_steps(json, "body", step.body);
-      break;
-    case Step::Kind::copy:
-      json.Key("copy");
-      json.StartArray();
-      json.Int(step.tensor);
-      json.Int(step.to);
-      json.EndArray();
-      break;
+  void write_both(const std::vector<Number>& shape, const std::vector<std::string>& symbols) {
+    json_.StartArray();
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (axis < symbols.size() && !symbols[axis].empty())
+        write(symbols[axis]);
+      else
+        write(shape[axis]);
+    }
+    json_.EndArray();
   }
-  json.EndObject();
-}
 
-void write_steps(Json& json, const char* key, const std::vector<Step>& steps) {
-  json.Key(key);
-  json.StartArray();
-  for (const Step& step : steps) write_step(json, step);
-  json.EndArray();
-}
-
-template <class Items, class Write>
-void write_array(Json& json, const char* key, const Items& items, Write write) {
-  json.Key(key);
-  json.StartArray();
-  for (const auto& item : items) write(json, item);
-  json.EndArray();
-}
+  rapidjson::Writer<rapidjson::StringBuffer> json_;
+};
 
 }  // namespace
 
@@ -300,104 +155,42 @@ std::string content_hash(std::span<const std::byte> bytes) {
   return text;
 }
 
-File write_kernel_sources(const Module& module) {
+File write_kernel_sources(Module& module) {
+  std::map<std::string_view, int> numbers;
   std::vector<std::string_view> order;
-  number_sources(module, &order);
+  for (KernelInfo& kernel : module.kernels) {
+    if (kernel.source.empty()) continue;
+    const auto [found, is_new] = numbers.emplace(kernel.source, static_cast<int>(order.size()));
+    if (is_new) order.push_back(kernel.source);
+    kernel.code = found->second;
+  }
   rapidjson::StringBuffer text;
-  Json json(text);
-  json.StartArray();
-  for (std::string_view source : order)
-    json.String(source.data(), static_cast<rapidjson::SizeType>(source.size()));
-  json.EndArray();
+  Writer(text).write(order);
   return file_of("kernels.json", text);
 }
 
 File write_manifest(const Module& module, const Files& files) {
-  rapidjson::StringBuffer text;
-  Json json(text);
-  json.StartObject();
-  write_text(json, "format", "gossamer-package");
-  json.Key("version");
+  std::vector<FileEntry> entries;
+  for (const File& file : files) {
+    const bool known = !file.xxh3.empty();
+    entries.push_back({file.name, static_cast<int64_t>(known ? file.size : file.bytes.size()),
+                       known ? file.xxh3 : content_hash(file.bytes),
+                       file.sha256.empty() ? sha256(file.bytes) : file.sha256, file.pieces,
+                       file.above});
+  }
   const bool one_file =
       std::ranges::none_of(files, &File::above) &&
       std::ranges::all_of(module.weights, [](const Weight& weight) { return weight.file < 0; });
   const bool grows =
       std::ranges::any_of(module.dims, [](const Dim& dim) { return dim.output >= 0; });
-  json.Int(grows ? format_version : one_file ? oldest_version : 3);
-  write_text(json, "name", module.name);
-  write_text(json, "target", name_of(module.target));
-  if (module.side) {
-    json.Key("side");
-    json.StartObject();
-    write_text(json, "target", name_of(module.side->target));
-    write_text(json, "code", module.side->code);
-    json.EndObject();
-  }
-  write_array(json, "needs", module.needs,
-              [](Json& out, const std::string& need) { out.String(need); });
-  write_array(json, "files", files, [](Json& out, const File& file) {
-    out.StartObject();
-    write_text(out, "name", file.name);
-    out.Key("bytes");
-    out.Uint64(file.xxh3.empty() ? file.bytes.size() : file.size);
-    write_text(out, "xxh3", file.xxh3.empty() ? content_hash(file.bytes) : file.xxh3);
-    write_text(out, "sha256", file.sha256.empty() ? sha256(file.bytes) : file.sha256);
-    if (!file.pieces.empty())
-      write_array(out, "pieces", file.pieces,
-                  [](Json& list, const std::string& piece) { list.String(piece); });
-    if (file.above) {
-      out.Key("above");
-      out.Bool(true);
-    }
-    out.EndObject();
-  });
-  write_array(json, "inputs", module.inputs, write_port);
-  write_array(json, "outputs", module.outputs, write_port);
-  if (!module.groups.empty()) write_array(json, "groups", module.groups, write_group);
-  write_array(json, "dims", module.dims, [](Json& out, const Dim& dim) {
-    out.StartObject();
-    write_text(out, "name", dim.name);
-    if (dim.input >= 0) {
-      write_int(out, "input", dim.input);
-      write_int(out, "axis", dim.axis);
-    }
-    if (dim.output >= 0) {
-      write_int(out, "output", dim.output);
-      out.Key("rows");
-      write_number(out, dim.rows);
-    }
-    out.EndObject();
-  });
-  write_array(json, "checks", module.checks, [](Json& out, const Check& check) {
-    out.StartObject();
-    out.Key("value");
-    write_number(out, check.value);
-    write_text(out, "message", check.message);
-    write_segment(out, check.segment);
-    if (check.most >= 0) {
-      out.Key("most");
-      out.Int64(check.most);
-    }
-    out.EndObject();
-  });
-  if (module.plan_values > 0) {
-    json.Key("plan");
-    json.StartObject();
-    json.Key("values");
-    json.Int(module.plan_values);
-    if (module.plan_segments > 1) write_int(json, "segments", module.plan_segments);
-    json.EndObject();
-  }
-  write_array(json, "tensors", module.tensors, write_tensor);
-  write_array(json, "slots", module.slots, write_slot);
-  write_array(json, "weights", module.weights, write_weight);
-  const auto sources = number_sources(module);
-  write_array(json, "kernels", module.kernels,
-              [&](Json& out, const KernelInfo& kernel) { write_kernel(out, kernel, sources); });
-  write_array(json, "init", module.init, write_launch);
-  write_array(json, "run", module.run, write_launch);
-  if (!module.steps.empty()) write_steps(json, "steps", module.steps);
-  json.EndObject();
+  std::optional<Plan> plan;
+  if (module.plan_values > 0) plan = {module.plan_values, module.plan_segments};
+  rapidjson::StringBuffer text;
+  Writer(text).manifest(module, "gossamer-package",
+                        grows      ? format_version
+                        : one_file ? oldest_version
+                                   : 3,
+                        entries, plan);
   return file_of("manifest.json", text);
 }
 

@@ -31,12 +31,18 @@ TEST(Manifest, WritesEveryFieldOfTheSpecification) {
                     {"y", ir::DType::i64, ir::DType::i32, 12, 1}};
   module.slots = {{Number::plan(0), {}, false}, {64, {}, true}, {0, {256, 3, 2}, false}};
   module.weights = {{"w", ir::DType::f16, {2, 3}, 1}};
-  KernelInfo first{"a.relu", "main", "source A", "tile 8", 64, 2, 1, 1};
+  KernelInfo first{.name = "a.relu",
+                   .entry = "main",
+                   .group_size = 64,
+                   .buffers = 2,
+                   .scalars = 1,
+                   .schedule = "tile 8",
+                   .source = "source A"};
   KernelInfo second = first;
-  second.code = "source \"B\"";
+  second.source = "source \"B\"";
   module.kernels = {first, second, first};
   module.run = {
-      {1, {0, 1}, {Number::plan(2)}, 1024, "Conv \"f\"", {}, Call{0, {}, 7}, Number::plan(2)}};
+      {1, {0, 1}, {Number::plan(2)}, 1024, Call{0, {}, 7}, Number::plan(2), "Conv \"f\""}};
 
   EXPECT_EQ(text_of(write_kernel_sources(module)), R"(["source A","source \"B\""])");
   EXPECT_EQ(
@@ -69,13 +75,13 @@ TEST(Manifest, WritesSteps) {
   Module module;
   module.target = TargetKind::webgpu;
   module.side = Side{TargetKind::wasm, "side.wasm"};
-  module.dims = {{"n", 0, 1}, {"i", -1, 0}};
+  module.dims = {{"n", 0, 1}, {"i"}};
   module.checks = {{Number::plan(0), "no", 1}};
   module.plan_values = 1;
   module.plan_segments = 2;
   module.slots = {{64, {}, false}, {Number::plan(0), {}, false, 1, 1}};
-  module.kernels = {{"sort", "k0", "", "", 1, 2, 0, 1, 1}};
-  module.run = {{0, {0, 1}, {}, 1, "TopK", "sorts"}};
+  module.kernels = {{.name = "sort", .entry = "k0", .buffers = 2, .device = 1}};
+  module.run = {{0, {0, 1}, {}, 1, {}, {}, "TopK", "sorts"}};
   const Step launch{.kind = Step::Kind::launch, .first = 0, .last = 1};
   module.steps = {
       {.kind = Step::Kind::read, .tensor = 2, .dim = 1, .count = 3},
@@ -105,7 +111,7 @@ TEST(Manifest, WritesGroups) {
   Module module;
   module.target = TargetKind::cpu;
   module.inputs = {{"x.0", ir::DType::f32, {1}, {}, 0}, {"x.1", ir::DType::f32, {1}, {}, 0}};
-  module.groups = {{"x", true, false, 0, 2}, {"mask", false, true, 0, 0}};
+  module.groups = {{"x", "sequence", {{0, 2}}, {}}, {"mask", "optional", {}, {{0, 0}}}};
   const std::string text = text_of(write_manifest(module, {}));
   EXPECT_NE(text.find(R"("groups":[{"name":"x","kind":"sequence","inputs":[0,2]},)"
                       R"({"name":"mask","kind":"optional","outputs":[0,0]}],)"),
@@ -116,7 +122,7 @@ TEST(Manifest, WritesGroups) {
 TEST(Manifest, LeavesOutWhatAStaticCpuPackageLacks) {
   Module module;
   module.target = TargetKind::cpu;
-  module.kernels = {{"copy", "k0", "", "", 1, 2, 0, 1}};
+  module.kernels = {{.name = "copy", .entry = "k0", .buffers = 2}};
   const std::string text = text_of(write_manifest(module, {}));
   EXPECT_EQ(text.find("\"plan\""), std::string::npos);
   EXPECT_EQ(text.find("\"code\""), std::string::npos);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -32,104 +32,6 @@ struct Number {
   bool operator==(const Number&) const = default;
 };
 
-struct Port {  // an input or output of the model
-  std::string name;
-  ir::DType dtype;
-  std::vector<Number> shape;         // outputs: plan values where symbolic
-  std::vector<std::string> symbols;  // inputs: the dimension's name where symbolic, else ""
-  int tensor = -1;
-  bool strings = false;  // the bytes of a tensor of strings; the next port has the lengths
-};
-
-// What users know as one value: a sequence is the inputs (outputs) [first, first + count), an
-// optional that holds nothing is none of them.
-struct Group {
-  std::string name;
-  bool sequence = true, output = false;
-  int first = 0, count = 0;
-};
-
-// A variable of the host program: a dimension of an input, or (input -1) one that steps set.
-struct Dim {
-  std::string name;
-  int input = 0, axis = 0;
-  // Not -1: input and output are one tensor, a state, and this is its memory's extent along the
-  // axis. The run time chooses it, at least `rows`, a value of the plan that does not depend on it.
-  int output = -1;
-  Number rows = {};
-};
-
-struct Check {  // an error unless the value is nonzero after the plan's segment
-  Number value;
-  std::string message;
-  int segment = 0;
-  int64_t most = -1;  // not -1: the value counts something, and this is the most there may be
-};
-
-struct Texture {
-  int width = 0;  // texels; a power of two
-  Number height;
-  int layers = 1;
-  bool operator==(const Texture&) const = default;
-};
-
-struct Slot {               // a piece of device memory that tensors share over time
-  Number bytes;             // linear memory
-  Texture texture;          // width 0: linear
-  bool persistent = false;  // weights and results of init: filled once at load
-  int segment = 0;          // of the plan, after which the size is known
-  int device = 0;           // 1: the side's memory
-};
-
-struct Tensor {
-  std::string name;
-  ir::DType dtype;    // value type
-  ir::DType storage;  // element type in memory
-  Number elements;    // physical, padding included
-  int slot = -1;
-};
-
-struct Weight {
-  std::string name;  // key in its file
-  ir::DType dtype;   // as stored in the file
-  std::vector<int64_t> shape;
-  int tensor = -1;  // uploaded as it lies (row-major; flat in a texture), converted to the tensor's
-                    // storage type
-  int file = -1;    // its place among the package's other files; -1: weights.safetensors
-};
-
-// A type in weights.safetensors, in the format's words (https://github.com/huggingface/safetensors,
-// "Format"): "F32". "" where the format has none.
-std::string_view safetensors_name(ir::DType dtype);
-
-struct KernelInfo {
-  std::string name;      // for people: "conv_3x3.relu"
-  std::string entry;     // exported function (wasm, cpu), "main" in shaders
-  std::string code;      // shader source; empty for wasm and cpu
-  std::string schedule;  // the schedule as text
-  int group_size = 1;    // invocations of a workgroup (webgpu)
-  int buffers = 0, scalars = 0;
-  int writes = 1;  // the last so many buffers are written; all others are only read
-  int device = 0;  // 1: the side runs it, and `code` is empty
-};
-
-struct Call {
-  int kernel = 0;
-  std::vector<Number> scalars;
-  Number range;  // extent of the grid loop
-};
-struct Launch {
-  int kernel = 0;
-  std::vector<int> tensors;  // one a buffer of the kernel
-  std::vector<Number> scalars;
-  Number range;
-  std::string origin;       // graph nodes it computes, for report()
-  std::string reason = {};  // why the side runs it
-  // What computes the same on GPUs in hardware, where that differs from software adapters.
-  std::optional<Call> hardware = {};
-  Number operations = {};  // of its arithmetic, for profiles; 0: none, or not known
-};
-
 // A step of the host program, see docs/specs/host.md.
 struct Step {
   enum class Kind : uint8_t { launch, read, plan, set, branch, loop, copy };
@@ -146,30 +48,63 @@ struct Step {
   std::vector<Step> body = {}, otherwise = {};    // branch: then, else; loop: body
 };
 
-// The CPU beside a GPU: what the target cannot compute runs there.
-struct Side {
-  TargetKind target;
-  std::string code;  // the file with its kernels
-};
+// The structs of manifest.def: Port, Slot, Tensor, KernelInfo, Launch and so on, and Module, which
+// holds them. An index that is -1 stands for an absent field. Members that need a word more:
+// - Port::symbols has, for inputs, the name of a dimension where shape has none, else "".
+// - Slot::texture has width 0 where the slot is linear memory.
+// - KernelInfo::source is the shader's text, which write_kernel_sources() numbers as `code`.
+// - Module::plan_values is 0 where everything is static.
+#define GS_TYPE_text std::string
+#define GS_TYPE_plain std::string
+#define GS_TYPE_flag bool
+#define GS_TYPE_dtype ir::DType
+#define GS_TYPE_target TargetKind
+#define GS_TYPE_count(least, most) int
+#define GS_TYPE_size int64_t
+#define GS_TYPE_index(list) int
+#define GS_TYPE_number Number
+#define GS_TYPE_range Number
+#define GS_TYPE_scalar Number
+#define GS_TYPE_span(list) std::optional<std::pair<int, int>>
+#define GS_TYPE_list(type) std::vector<GS_TYPE_##type>
+#define GS_TYPE_record(Name) std::optional<Name>
+#define GS_TYPE_records(Name) std::vector<Name>
+#define GS_TYPE_flat(Name) Name
+#define GS_TYPE_fed(Name) std::vector<Name>
+#define GS_TYPE_known(Name) std::vector<Name>
+#define GS_TYPE_steps std::vector<Step>
+#define GS_INITIAL_always = {}
+#define GS_INITIAL_lenient(value) = value
+#define GS_INITIAL_unless(value) = value
+#define GS_INITIAL_some = {}
+#define GS_INITIAL_when(condition) = {}
 
-struct Module {
-  std::string name;
-  TargetKind target = TargetKind::cpu;
-  std::optional<Side> side;
-  std::vector<std::string> needs;  // "wasm-simd", "webgpu-f16", ...
-  std::vector<Port> inputs, outputs;
-  std::vector<Group> groups;
-  std::vector<Dim> dims;
-  std::vector<Check> checks;
-  int plan_values = 0;  // 0: everything is static
-  int plan_segments = 1;
-  std::vector<Tensor> tensors;
-  std::vector<Slot> slots;
-  std::vector<Weight> weights;
-  std::vector<KernelInfo> kernels;
-  std::vector<Launch> init, run;
-  std::vector<Step> steps;  // empty: all of run, in order
-};
+#define F(type, name, presence, doc) GS_TYPE_##type name GS_INITIAL_##presence;
+#define R(type, key, name, presence, doc) F(type, name, presence, doc)
+#define P(type, key, a, b, presence, doc) \
+  std::vector<Number> a;                  \
+  std::vector<std::string> b;
+#define X(type, key, presence, doc)
+#define M(Type, name, initial) Type name = initial;
+#define GS_RECORD(Name, ROWS)                          \
+  struct Name {                                        \
+    ROWS bool operator==(const Name&) const = default; \
+  };
+#define GS_STEP(kind, key, ROWS)
+#define GS_MANIFEST(ROWS) \
+  struct Module {         \
+    ROWS                  \
+  };
+#include "package/manifest.def"
+#undef F
+#undef R
+#undef P
+#undef X
+#undef M
+
+// A type in weights.safetensors, in the format's words (https://github.com/huggingface/safetensors,
+// "Format"): "F32". "" where the format has none.
+std::string_view safetensors_name(ir::DType dtype);
 
 constexpr uint64_t piece_bytes = 4 << 20;
 
@@ -182,20 +117,21 @@ struct FileRange {
 struct File {
   std::string name;
   std::vector<std::byte> bytes;
-  std::string sha256 = {};  // of the bytes, where that has been computed
-  bool above = false;       // lies in the folder above the package, where others share it
-  // Of weights, computed when they are written: what they are where the bytes are not here.
+  std::string sha256 = {};  // empty: not computed yet
+  bool above = false;       // stored in the folder above the package, where others share it
+  // Size and hash of weights, computed when they are written, since the bytes may not be kept.
   uint64_t size = 0;
   std::string xxh3 = {};
   std::vector<std::string> pieces = {};  // SHA-256 of each piece_bytes; none: a smaller file
-  // Of weights that only the caller has (compiler::Options::held): what the file consists of, in
-  // order. A part without a file is the next `length` of `bytes`. Name and hashes are "@N" then,
-  // for the caller to replace.
+  // The file's parts in order, for weights that only the caller has (compiler::Options::held). A
+  // part without a file is the next `length` of `bytes`. Name and hashes are "@N" then, for the
+  // caller to replace.
   std::vector<FileRange> parts = {};
 };
 using Files = std::vector<File>;
 
 // manifest.json of a module; `files` (the others of the package) are listed with sizes and hashes.
+// After write_kernel_sources().
 File write_manifest(const Module& module, const Files& files);
 
 }  // namespace gossamer::package

@@ -14,9 +14,9 @@
 
 namespace gossamer::package {
 
-// kernels.json: the module's shader sources, each once, in order of first use. manifest.json refers
-// to them by this order.
-File write_kernel_sources(const Module& module);
+// kernels.json: the module's shader sources, each once, in order of first use. Sets
+// `code` of the kernels to these places.
+File write_kernel_sources(Module& module);
 
 // One constant for weights.safetensors. `bytes` are its elements row-major, little-endian; they
 // stay the caller's and must outlive the call. Those of a `range` are not here.

@@ -185,6 +185,7 @@ function wholes(manifest) {
     if (manifest.side) change((copy) => ((copy.tensors[1].elements = planned), (copy.tensors[4].elements = planned)));
   }
   if (manifest.side) {
+    change((copy) => (copy.steps = [{launch: [0, copy.run.length]}]));
     // What is copied has no memory yet, or none to go to.
     for (const at of [1, 4]) change((copy) => ((copy.slots[at].segment = 1), (copy.steps = [{copy: [1, 4]}])));
   }
@@ -200,6 +201,7 @@ function wholes(manifest) {
     retype('i8', 0);
     retype('i64', 1);
     change((copy) => (copy.inputs[ports + 1].strings = true));
+    change((copy) => (copy.groups[0].inputs = [1, copy.inputs.length - 1]));
     for (const key of ['inputs', 'outputs']) change((copy) => (copy[key].pop(), (copy.groups = [])));
   }
   change((copy) => copy.dims.push({name: '', input: 0, axis: 0}));

@@ -1,10 +1,9 @@
-// Manifests as a stranger may make them, fed to both run times (docs/specs/package.md): each ends in an error that names
-// the field, the same one in both, or in a package that runs without touching memory that is not its own. Then each
-// check of both is left out in turn, which must be noticed.
+// Manifests as a stranger may make them, fed to both run times (docs/specs/package.md). Each ends in an error that names
+// the field, in the same words in both, or in a package that runs without touching memory that is not its own. Fields
+// with values that src/package/manifest.def does not allow must be named themselves.
 //
-//   node tests/packages/suite.mjs              a share of the cases and of the checks
-//   node tests/packages/suite.mjs --all        all of both
-//   node tests/packages/suite.mjs --no-checks  the cases alone
+//   node tests/packages/suite.mjs        a share of the cases
+//   node tests/packages/suite.mjs --all  all of them
 import {spawn} from 'node:child_process';
 import {closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync} from 'node:fs';
 import os from 'node:os';
@@ -12,55 +11,66 @@ import path from 'node:path';
 import {createInterface} from 'node:readline';
 import {fileURLToPath} from 'node:url';
 import {Tally} from '../tally.mjs';
-import {buildNative, bundleWeb} from './mutants.mjs';
+import {fieldCases} from './fields.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const build = process.env.GOSSAMER_BUILD ?? 'build';
 const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-packages-'));
 const all = process.argv.includes('--all');
-const EVERY = all ? 1 : 10; // one check in ten is left out in `make test`, each of them with --all
 const tally = new Tally();
 
-async function importCases() {
+/** Errors of manifests, numbers and types as #: each is reached by some case. */
+const ERRORS = [
+  'is not a list', 'is not an object', 'is not a string', 'is not a plain name', 'is not true or false', 'is not a known element type',
+  'is not an integer in range', 'is not in [#, #)', 'is not in [-#, #)', 'is not # items long', 'is not unique', 'is not complete',
+  'is not wasm', 'is not beside a GPU', 'is not one of the files',
+  'is not # hexadecimal digits', 'is not # hexadecimal digits for each # bytes',
+  'is not a storage type of # there', 'is not within its slot', 'is not within its tensor', 'is not that of its tensor, #',
+  'is not in memory of known size', 'is not in memory of the first segment', 'is not before its lengths',
+  'is not sequence or optional', 'is not part of inputs', 'is not part of outputs', 'is not that of something',
+  'is not that of its axis, once', 'is not what its output alone continues',
+  'is not one with a buffer a tensor', 'is not one number a scalar of the kernel', 'is not on the device of its tensors',
+  'is not apart from what the kernel writes',
+  'is not a list of steps', 'is not at most # steps deep', 'is not a step that this run time knows', 'is not a part of run',
+  'is not a part of run on one device', 'is not a pair of tensors of one type on two devices', 'is not a tensor of integers',
+  'is not absent where states grow', 'is not there to copy to the side', 'is not a number of segments that steps run',
+];
+
+/** A script of this folder with the sources in TypeScript that it imports. */
+async function bundleOf(script) {
   const {build: bundle} = await import(path.join(root, 'web/node_modules/esbuild/lib/main.js'));
-  const outfile = path.join(work, 'cases.mjs');
+  const outfile = path.join(work, script);
+  const setup = ({onLoad, onResolve}) => {
+    // Devices are the tests' own.
+    onResolve({filter: /^worker:/}, (found) => ({path: found.path, namespace: 'worker'}));
+    onLoad({filter: /.*/, namespace: 'worker'}, () => ({contents: 'export default undefined'}));
+  };
   await bundle({
-    entryPoints: [path.join(root, 'tests/packages/cases.mjs')], bundle: true, format: 'esm', platform: 'node', outfile, logLevel: 'error',
+    entryPoints: [path.join(root, 'tests/packages', script)], bundle: true, format: 'esm', platform: 'node', outfile, logLevel: 'error',
+    plugins: [{name: 'workers', setup}],
   });
-  return import(outfile);
+  return outfile;
 }
 
-/** What a loader says of the cases, line by line; `each(at, line)` may end it by giving false. */
-async function judge([program, ...args], each, seconds = 600) {
-  const child = spawn(program, args, {stdio: ['ignore', 'pipe', 'ignore']});
-  let late = false;
+/** The lines that a loader writes about the cases. */
+async function judge([program, ...args], seconds = 600) {
+  const child = spawn(program, args, {stdio: ['ignore', 'pipe', 'inherit']});
+  const lines = [];
   let timer;
-  const again = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      late = true;
-      child.kill('SIGKILL');
-    }, 1000 * seconds);
-  };
-  again();
-  let at = 0;
   for await (const line of createInterface({input: child.stdout})) {
-    again();
-    if (each(at++, line) === false) {
-      child.kill('SIGKILL');
-      break;
-    }
+    clearTimeout(timer);
+    timer = setTimeout(() => child.kill('SIGKILL'), 1000 * seconds);
+    lines.push(line);
   }
   clearTimeout(timer);
-  return {lines: at, late};
+  return lines;
 }
 
-const {seeds, casesOf} = await importCases();
+const {seeds, casesOf, randomNumbers} = await import(await bundleOf('cases.mjs'));
 const packages = await seeds();
 const weights = {};
 for (const {name, files} of packages) {
-  // The native loader reads folders; two work at the same time.
-  for (const folder of ['0', '1'].flatMap((copy) => [name, `${name}-weights`].map((one) => path.join(work, copy, one)))) {
+  for (const folder of [name, `${name}-weights`].map((one) => path.join(work, one))) {
     mkdirSync(folder, {recursive: true});
     for (const [file, bytes] of files) writeFileSync(path.join(folder, file), bytes);
   }
@@ -71,25 +81,26 @@ writeFileSync(path.join(work, 'weights.json'), JSON.stringify(weights));
 const caseFile = path.join(work, 'cases.jsonl');
 const output = openSync(caseFile, 'w');
 const cases = [];
-for await (const one of casesOf(packages, {share: all ? 1 : 0.03, combined: all ? 2000 : 60, seed: 8})) {
+const add = (one) => {
   cases.push({...one, at: cases.length});
   writeSync(output, `${JSON.stringify(one)}\n`);
+};
+for await (const one of casesOf(packages, {share: all ? 1 : 0.03, combined: all ? 2000 : 60, seed: 8})) add(one);
+const random = randomNumbers(9);
+for (const {name, manifest} of packages) {
+  for (const one of fieldCases(manifest, () => all || random() < 0.1)) add({seed: name, ...one});
 }
 closeSync(output);
 
-const web = [process.execPath, path.join(work, 'web_loader.mjs'), caseFile, path.join(work, 'weights.json')];
-const webChecks = await bundleWeb(root, web[1]);
+const web = [process.execPath, await bundleOf('web_loader.mjs'), caseFile, path.join(work, 'weights.json')];
 const program = path.join(root, build, 'tests/packages/package_loader');
-const native = existsSync(program) ? [program, caseFile, path.join(work, '0')] : undefined;
+const native = existsSync(program) ? [program, caseFile, work] : undefined;
 if (!native) console.log(`skip  the native run time: ${build}/tests/packages/package_loader is not built`);
 
-const verdicts = {web: [], native: []};
-const judged = await Promise.all([
-  judge(web, (_, line) => void verdicts.web.push(line)),
-  native ? judge(native, (_, line) => void verdicts.native.push(line)) : {lines: cases.length},
-]);
-for (const [at, loader] of ['web', 'native'].entries()) {
-  const {lines} = judged[at];
+const [webLines, nativeLines] = await Promise.all([judge(web), native && judge(native)]);
+const verdicts = {web: webLines, native: nativeLines ?? []};
+for (const loader of native ? ['web', 'native'] : ['web']) {
+  const lines = verdicts[loader].length;
   tally.record(`${loader}: every case has an answer`, lines === cases.length ? [] : `case ${lines} of ${cases.length} ended it: ${cases[lines]?.manifest}`);
 }
 /** For a run time and a kind of package, the problems found, each with the first case that shows it. */
@@ -108,6 +119,10 @@ for (const one of cases) {
   if (/\|ran$/.test(said)) ++count.ran;
   else if (said.startsWith('fine')) ++count.failed;
   else ++count.refused;
+  if (one.path !== undefined) {
+    const isOther = (line) => line !== undefined && !line.startsWith(`${one.path} is not `) && !/^(target|cpu)\|/.test(line);
+    for (const [loader, line] of [['web', said], ['native', theirs]]) if (isOther(line)) complain(loader, `${one.path} is wrong: ${line}`, one);
+  }
   if (theirs === undefined) continue;
   const [read, done] = said.split('|');
   const [theyRead, theyDid] = theirs.split('|');
@@ -126,38 +141,8 @@ for (const {name} of packages) {
   }
 }
 
-/** Leaves out one check after the other; a loader that then says something else, dies or hangs has been noticed. */
-async function leaveOut(name, commands, checks, wanted) {
-  const missed = [];
-  const some = checks.filter((_, at) => at % EVERY === 0);
-  const rest = [{number: -1, file: 'none', line: 0, what: ''}, ...some];
-  const worker = async (command) => {
-    for (let check = rest.shift(); check; check = rest.shift()) {
-      let noticed = false;
-      const {lines} = await judge([...command, String(check.number)], (at, line) => {
-        noticed = line !== wanted[at];
-        return !noticed;
-      }, 20);
-      if (!noticed && lines === cases.length) missed.push(check);
-    }
-  };
-  await Promise.all(commands.map(worker));
-  const control = missed.findIndex(({number}) => number < 0);
-  tally.record(`${name}: with every check it says the same again`, control < 0 ? 'it does not' : []);
-  if (control >= 0) missed.splice(control, 1);
-  console.log(`${name}: ${some.length} of ${checks.length} checks left out, ${some.length - missed.length} noticed`);
-  tally.record(`${name}: each of ${some.length} checks is noticed when left out`, missed.map(({file, line, what}) => `\n      ${file}:${line} ${what}`));
-}
-
-try {
-  if (!process.argv.includes('--no-checks')) {
-    await leaveOut('web', [web, web], webChecks, verdicts.web);
-    if (native) {
-      const {checks, program: spoilt} = await buildNative(root, build, path.join(work, 'native'));
-      await leaveOut('native', ['0', '1'].map((copy) => [spoilt, caseFile, path.join(work, copy)]), checks, verdicts.native);
-    }
-  }
-} finally {
-  rmSync(work, {recursive: true});
-}
+const seen = new Set(verdicts.web.flatMap((line) => /^package\S* (is not .*)\|/.exec(line)?.[1].replace(/(that of its tensor, |storage type of )\w+/, '$1#').replace(/\d+/g, '#') ?? []));
+tally.record('every error of a manifest is reached', ERRORS.filter((text) => !seen.has(text)));
+tally.record('every error is listed', [...seen].filter((text) => !ERRORS.includes(text)).map((text) => `"${text}" is not in ERRORS`));
+rmSync(work, {recursive: true});
 tally.end();

@@ -1,4 +1,4 @@
-// Feeds the web run time with manifests (cases.mjs): node web_loader.mjs CASES WEIGHTS [number of the check left out]
+// Feeds the web run time with manifests (cases.mjs): node web_loader.mjs CASES WEIGHTS
 // One line a case: how reading it ended, '|', and how loading and running it did.
 import {createReadStream, readFileSync} from 'node:fs';
 import {createInterface} from 'node:readline';
@@ -11,9 +11,8 @@ import {valuePorts} from '../../web/runtime/src/ports.ts';
 import {WeightFiles} from '../../web/runtime/src/weights.ts';
 import {checkedDevice} from './checked_device.mjs';
 
-globalThis.checkLeftOut = Number(process.argv[4] ?? -1);
-
-const pathOf = (message) => /(?:package|header)[^\s]*(?= is not )/.exec(message)?.[0];
+/** What is wrong with a field: "package.slots is not a list". */
+const fieldError = (message) => /(?:package|header)[^\s]* is not .*/.exec(message)?.[0];
 
 /** What an error says, in words that both loaders share; one that is not ours stands out. */
 function wordFor(problem) {
@@ -22,7 +21,7 @@ function wordFor(problem) {
   if (problem.code === 'unsupported') return 'target';
   if (/not JSON/.test(problem.message)) return 'not JSON';
   if (/not that of a gossamer package/.test(problem.message)) return 'format';
-  return pathOf(problem.message) ?? (problem.code === 'damaged' ? `UNNAMED ${problem.message}` : problem.code);
+  return fieldError(problem.message) ?? (problem.code === 'damaged' ? `UNNAMED ${problem.message}` : problem.code);
 }
 
 const ours = (problem) => (problem instanceof GossamerError ? problem.code : wordFor(problem));
@@ -57,11 +56,11 @@ async function use(manifest, weights, turn) {
   const violations = [];
   const kinds = manifest.side === undefined ? [manifest.target] : [manifest.target, 'wasm'];
   const devices = kinds.map((kind) => checkedDevice(kind, planOf(turn), violations));
-  const {planValues: values, planSegments: segments, dims} = manifest;
+  const {dims} = manifest;
   const units = await Promise.all(
     devices.map(async (device, at) => {
       const kernels = manifest.kernels.filter((kernel) => kernel.device === at);
-      const plan = at === 0 && values > 0 ? {dims: dims.length, values, segments} : undefined;
+      const plan = at === 0 && manifest.plan ? {dims: dims.length, ...manifest.plan} : undefined;
       return {device, executable: await device.createExecutable({kernels, plan, module: undefined}, () => undefined)};
     }),
   );

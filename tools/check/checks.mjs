@@ -10,6 +10,7 @@ import {checkLengths, checkMachines, checkNames, checkShared} from './files.mjs'
 import {checkLayers, checkPicture} from './layers.mjs';
 import {checkOperators} from './operators.mjs';
 import {checkOperatorsPage} from './operators_page.mjs';
+import {checkManifest} from './manifest.mjs';
 import {allFiles, changedFiles, report, root} from './repository.mjs';
 import {checkFormat, checkTidy} from './style.mjs';
 import {counted} from './summary.mjs';
@@ -32,6 +33,7 @@ export const checkGroups = {
     'no include circles': () => checkCircles(),
     'operator names': () => checkOperators(),
     'operators page': () => checkOperatorsPage(),
+    manifest: () => checkManifest(),
     'file length': () => checkLengths(),
     'file names': () => checkNames(),
     'machine paths': () => checkMachines(),

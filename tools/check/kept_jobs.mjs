@@ -10,7 +10,7 @@ import {readFiles} from './read_files.mjs';
 import {root} from './repository.mjs';
 import {hashOf, machine} from './verdicts.mjs';
 
-/** C++ sources that are only read to compile programs, whose bytes are hashed instead. tests/packages reads runtime/. */
+/** C++ sources that are only read to compile programs, whose bytes are hashed instead. */
 export const isCompiled = (file) => /^(src|serve|rpc|net|tools\/gossamer|web\/compiler\/(native|tuner))\/.*\.(cc|h)$/.test(file);
 
 // Checks that read what git knows, too. What measures time always runs.
@@ -21,7 +21,7 @@ const readsSources = ({name}) => /^tests\/(python|install)\//.test(name);
 
 /** What suites use of the build folder, where it is not `gossamer`, its libraries and the programs of tests. No other file of it is named there. */
 export const USED = {
-  'tests/packages': ['tests/packages/package_loader', ...['runtime', 'package', 'ir', 'base'].map((name) => `libgossamer_${name}.a`)],
+  'tests/packages': ['tests/packages/package_loader'],
 };
 
 /** Whether the bundle of a test of the npm workspaces uses the compiler; its pages may be bundled when it runs. */

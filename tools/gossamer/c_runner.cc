@@ -78,8 +78,11 @@ class CRunner : public Runner {
         library_(library),
         inputs_(ports_of(interface_.module.inputs)),
         outputs_(ports_of(interface_.module.outputs)) {
-    for (const package::Group& group : interface_.module.groups)
-      groups_.push_back({group.name, group.sequence, group.output, group.first, group.count});
+    for (const package::Group& group : interface_.module.groups) {
+      const auto [first, count] = *(group.outputs ? group.outputs : group.inputs);
+      groups_.push_back(
+          {group.name, group.kind == "sequence", group.outputs.has_value(), first, count});
+    }
   }
   ~CRunner() override {
     if (model_) function<void(void*)>("test_free")(model_);

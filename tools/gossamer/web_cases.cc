@@ -98,12 +98,12 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   json.Key("groups");
   json.StartArray();
   for (const package::Group& group : manifest.module.groups) {
-    if (!group.output) continue;
+    if (!group.outputs) continue;
     json.StartArray();
     json.String(group.name);
-    json.Bool(group.sequence);
-    json.Int(group.first);
-    json.Int(group.count);
+    json.Bool(group.kind == "sequence");
+    json.Int(group.outputs->first);
+    json.Int(group.outputs->second);
     json.EndArray();
   }
   json.EndArray();

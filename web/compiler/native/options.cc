@@ -88,7 +88,7 @@ void report_kernel(const package::KernelInfo& kernel, std::string_view origin) {
   string("name", kernel.name);
   string("origin", origin);
   string("entry", kernel.entry);
-  string("code", kernel.code);
+  string("code", kernel.source);
   number("group", kernel.group_size);
   number("buffers", kernel.buffers);
   number("writes", kernel.writes);

@@ -142,8 +142,8 @@ export function orderFeeds(ports: ReadonlyMap<string, ValuePort>, feeds: Flat): 
 export function readDims(manifest: Manifest, feeds: readonly {readonly shape: readonly number[]}[]): number[] {
   if (manifest.dims.length === 0) return [];
   const values = new Map<string, {value: number; input: string}>();
-  const dims = manifest.dims.map(({name, input, axis, rows}) => {
-    if (input === undefined || rows !== undefined) return 0;
+  const dims = manifest.dims.map(({name, input, axis, output}) => {
+    if (input === undefined || output !== undefined) return 0;
     const value = feeds[input]?.shape[axis] ?? 0;
     values.set(name, {value, input: manifest.inputs[input]?.name ?? ''});
     return value;

@@ -1,11 +1,11 @@
 /** Reading JSON that may hold anything: every field is checked once and named where it is wrong. */
-import {type DType, GossamerError, isDType} from './types.ts';
+import {GossamerError} from './types.ts';
 
 /** A number known now, or the index of a value that the plan function computes. */
 export type Num = number | {readonly plan: number};
 
 /** A file of a package, or a folder of several: plain, so that it can only lie where it is looked for. */
-const NAME = /^\w[\w.-]{0,127}$/;
+export const NAME = /^\w[\w.-]{0,127}$/;
 
 /** Beyond what a double counts exactly. */
 export const ANY = 2 ** 53;
@@ -27,22 +27,16 @@ export class Fields {
   wrong(key: string | number, wanted: string): never {
     throw new GossamerError('damaged', `${this.#at(key)} is not ${wanted}`);
   }
-  has(key: string): boolean {
+  has(key: string | number): boolean {
     return this.#json[key] !== undefined;
   }
   value(key: string | number): unknown {
     return this.#json[key];
   }
-  text(key: string | number, otherwise?: string): string {
-    const value = this.#json[key] === undefined ? otherwise : this.#json[key];
+  text(key: string | number): string {
+    const value = this.#json[key];
     if (typeof value !== 'string') this.wrong(key, 'a string');
     return value;
-  }
-  /** The name of a file. */
-  name(key: string): string {
-    const name = this.text(key);
-    if (!NAME.test(name)) this.wrong(key, 'a plain name');
-    return name;
   }
   /** A folder below, as plain names. */
   folder(key: string): string {
@@ -50,43 +44,23 @@ export class Fields {
     if (!names.every((name) => NAME.test(name))) this.wrong(key, 'a folder below');
     return `${names.join('/')}/`;
   }
-  flag(key: string): boolean {
-    const value = this.#json[key] === undefined ? false : this.#json[key];
-    if (typeof value !== 'boolean') this.wrong(key, 'true or false');
-    return value;
-  }
   /** An integer in [least, below). */
-  count(key: string | number, below = ANY, otherwise?: number, least = 0): number {
-    const value = (this.#json[key] === undefined ? otherwise : this.#json[key]) as number;
+  count(key: string | number, below = ANY, least = 0): number {
+    const value = this.#json[key] as number;
     if (!Number.isSafeInteger(value) || value < least || value >= below) {
       this.wrong(key, below === ANY ? 'an integer in range' : `in [${least}, ${below})`);
     }
     return value + 0; // no -0
-  }
-  /** The same, or a value of the plan. */
-  number(key: string | number, planValues: number, below = ANY, least = 0): Num {
-    const value = this.#json[key];
-    return typeof value === 'object'
-      ? {plan: this.fields(key).count('plan', planValues)}
-      : this.count(key, below, undefined, least);
-  }
-  dtype(key: string): DType {
-    const value = this.#json[key];
-    if (!isDType(value)) this.wrong(key, 'a known element type');
-    return value;
   }
   fields(key: string | number): Fields {
     return new Fields(this.#json[key], this.#at(key));
   }
   /** A list, absent meaning empty; `length` is how many items it must have. */
   list<T>(key: string | number, each: (items: Fields, at: number) => T, length?: number): T[] {
-    const value = this.#json[key] === undefined ? [] : this.#json[key];
+    const {[key]: value = []} = this.#json;
     const items = new Fields(value, this.#at(key), true);
     const all = value as unknown[];
     if (length !== undefined && all.length !== length) this.wrong(key, `${length} items long`);
     return all.map((_, at) => each(items, at));
-  }
-  objects<T>(key: string, each: (fields: Fields) => T): T[] {
-    return this.list(key, (items, at) => each(items.fields(at)));
   }
 }

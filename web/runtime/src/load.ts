@@ -94,12 +94,12 @@ function makeProgram(
     const origin = origins.get(at) ?? '';
     return {name, origin, entry, group, buffers, writes, scalars, code: found as string | undefined};
   });
-  const [, module] = [...files].find(([file]) => (device === 1 ? file === side : MODULE.test(file))) ?? [];
+  const [, module] = [...files].find(([file]) => (device === 1 ? file === side?.code : MODULE.test(file))) ?? [];
   return {kernels, module: wasm ? module?.take() : undefined, plan: wasm && device === 0 ? planSize(manifest) : undefined};
 }
 
-const planSize = ({planValues: values, planSegments: segments, dims}: Manifest): PlanSize | undefined =>
-  values > 0 ? {dims: dims.length, values, segments} : undefined;
+const planSize = ({plan, dims}: Manifest): PlanSize | undefined =>
+  plan && {...plan, dims: dims.length};
 
 /** What GPUs have their plan in. */
 function openPlan(manifest: Manifest, files: ReadonlyMap<string, Pieces>): Promise<PlanMemory> | undefined {
@@ -129,7 +129,7 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
       throw new GossamerError('unsupported', `the package needs ${lacking}; ${backend.adapter} lacks it`);
     }
     const devices: Device[] = [backend];
-    if (side !== undefined) devices.push(await home.side());
+    if (side) devices.push(await home.side());
     const dots = listed.some(({name}) => name === DOTS) && (await import('./dots/dots.ts')).hasRelaxedDots();
     manifest = forAdapter(manifest, (backend.software ?? false) || (target === 'wasm' && !relaxed), dots);
     const fallbacks = [
@@ -195,7 +195,7 @@ function sideways({run, kernels}: Manifest): Fallback[] {
     const {device, name = ''} = kernels[kernel] ?? {};
     if (device !== 1) return [];
     const what = `${origin || name} on wasm`;
-    return [[what, {what, reason: reason ?? 'the package says no reason'}]];
+    return [[what, {what, reason: reason || 'the package says no reason'}]];
   });
   return [...new Map(all).values()];
 }

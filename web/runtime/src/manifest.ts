@@ -1,144 +1,47 @@
-/** manifest.json, as docs/specs/package.md has it, checked once so that nothing else has to. */
+/** manifest.json: read by manifest_table.ts, then checked, so that no other code needs to. */
 import {BLOCK} from './blocks.ts';
-import {ANY, Fields, type Num} from './fields.ts';
+import {Fields} from './fields.ts';
+import {or, readRows, record} from './manifest_rows.ts';
+import {
+  type CallEntry, type DimEntry as DimRow, type GroupEntry, type KernelEntry as KernelRow, type LaunchEntry, MANIFEST, type ManifestEntry, PLAN, type SlotEntry,
+  type Step, type TensorEntry, type WeightEntry as WeightRow,
+} from './manifest_table.ts';
 import {type Port, valuePorts} from './ports.ts';
-import {readSteps, type Step} from './steps.ts';
 import {bytesOf, type DType, type DeviceKind, GossamerError, product} from './types.ts';
 
 export type {Num} from './fields.ts';
+export type {CallEntry, CheckEntry, FileEntry, LaunchEntry, SlotEntry, Step, TensorEntry} from './manifest_table.ts';
 
-/** What is read: packages whose weights lie in one file of their own are of version 2, those with states that grow of version 4. */
+/** 2: one file of weights in the package's folder; 3: several, or in the folder above; 4: states that grow. */
 const VERSIONS: readonly unknown[] = [2, 3, 4];
 
-/** A value that is no single tensor: parts are the first input (output) and how many there are. */
-export interface Group {
-  readonly name: string;
-  /** An optional listed here holds nothing. */
-  readonly kind: 'sequence' | 'optional';
-  readonly inputs?: readonly [number, number];
-  readonly outputs?: readonly [number, number];
-}
+/** A value that is not a single tensor: a sequence, or an optional that holds nothing. */
+export type Group = GroupEntry & {readonly kind: 'sequence' | 'optional'};
 
-export interface FileEntry {
-  readonly name: string;
-  readonly bytes: number;
-  readonly xxh3: string;
-  /** "": not told. */
-  readonly sha256: string;
-  /** The SHA-256 of each BLOCK bytes of a larger file; none: the manifest does not list them. */
-  readonly pieces: readonly string[];
-  /** It lies in the folder above. */
-  readonly above: boolean;
-}
-
-export interface TensorEntry {
-  readonly name: string;
-  readonly dtype: DType;
-  readonly storage: DType;
-  readonly elements: Num;
-  readonly slot: number;
-}
-
-export interface SlotEntry {
-  readonly bytes?: Num;
-  readonly width?: number;
-  readonly height?: Num;
-  readonly layers?: number;
-  readonly persistent: boolean;
-  /** Of the plan, after which the size is known. */
-  readonly segment: number;
-  /** 0: the target, 1: the side. */
-  readonly device: number;
-}
-
-/** A variable of the host program: a dimension of an input, one that steps set, or how many rows states have room for. */
-export interface DimEntry {
-  readonly name: string;
-  readonly input: number | undefined;
+export interface DimEntry extends DimRow {
   readonly axis: number;
-  /**
-   * Of a state: the output that is the same tensor as the input, whose memory's extent along the axis this is. The run time chooses it,
-   * at least `rows`, a value of the plan which does not hang on it.
-   */
-  readonly output?: number;
-  readonly rows?: Num;
 }
 
-export interface CheckEntry {
-  readonly value: Num;
-  readonly message: string;
-  readonly segment: number;
-  /** Not 0: the value counts elements, and this is the most there may be. */
-  readonly most: number;
-}
-
-export interface WeightEntry {
-  readonly name: string;
-  readonly dtype: DType;
-  readonly shape: readonly number[];
-  readonly tensor: number;
+export interface WeightEntry extends Omit<WeightRow, 'file'> {
   /** The name of the file that has it. */
   readonly file: string;
 }
 
-export interface KernelEntry {
-  readonly name: string;
-  readonly entry: string;
-  readonly code?: number;
-  readonly group: number;
-  readonly buffers: number;
-  readonly writes: number;
-  readonly scalars: number;
-  readonly schedule: string;
-  readonly device: number;
-  /** Its place in the package, where only the kernels of one kind of adapter are here. */
+export interface KernelEntry extends KernelRow {
+  /** Its place in the package, in a manifest for one kind of adapter. */
   readonly number?: number;
 }
 
-export interface CallEntry {
-  readonly kernel: number;
-  readonly scalars: readonly Num[];
-  readonly range: Num;
-}
-
-export interface LaunchEntry extends CallEntry {
-  readonly tensors: readonly number[];
-  /** What computes the same on GPUs in hardware, or with relaxed SIMD, where that differs from others. */
-  readonly hardware: CallEntry | undefined;
-  /** Of its arithmetic, for profiles; 0: none, or not known. */
-  readonly operations: Num;
-  readonly origin: string;
-  /** Why it runs on the side. */
-  readonly reason: string | undefined;
-}
-
-export interface Manifest {
-  readonly name: string;
+export interface Manifest extends Omit<ManifestEntry, 'target' | 'inputs' | 'outputs' | 'groups' | 'dims' | 'weights' | 'kernels'> {
   readonly target: DeviceKind;
-  /** The file with the code of what the target cannot compute, for wasm. */
-  readonly side: string | undefined;
-  readonly needs: readonly string[];
-  readonly files: readonly FileEntry[];
   readonly inputs: readonly Port[];
   readonly outputs: readonly Port[];
   readonly groups: readonly Group[];
   readonly dims: readonly DimEntry[];
-  readonly checks: readonly CheckEntry[];
-  /** 0: everything is static. */
-  readonly planValues: number;
-  readonly planSegments: number;
-  readonly tensors: readonly TensorEntry[];
-  readonly slots: readonly SlotEntry[];
   readonly weights: readonly WeightEntry[];
   readonly kernels: readonly KernelEntry[];
-  readonly init: readonly LaunchEntry[];
-  readonly run: readonly LaunchEntry[];
-  /** Empty: all of run, in order. */
-  readonly steps: readonly Step[];
 }
 
-/** Sizes, ranges and scalars of the targets have 32 bits. */
-const INT = 2 ** 31;
 const SHA256 = /^[0-9a-f]{64}$/;
 
 const isNumber = (each: unknown): each is number => typeof each === 'number';
@@ -158,36 +61,6 @@ const storable = (dtype: DType, storage: DType, kind: DeviceKind): boolean =>
   (storage === dtype || (/^b?f\d+$/.test(dtype) ? storage === 'f32' : /^[iu]32$/.test(storage))) &&
   (kind === 'wasm' || /^[fiu]32$/.test(storage) || bytesOf(storage) <= 2);
 
-function readUnique<T extends {readonly name: string}>(
-  root: Fields,
-  key: string,
-  each: (fields: Fields) => T,
-): T[] {
-  const seen = new Set<string>();
-  return root.objects(key, (fields) => {
-    const entry = each(fields);
-    if (seen.has(entry.name)) fields.wrong('name', 'unique');
-    seen.add(entry.name);
-    return entry;
-  });
-}
-
-/** The bytes of strings have an axis more than their lengths, which follow. */
-function checkStrings(fields: Fields, ports: readonly Port[], at: number): void {
-  const {dtype, shape, strings} = ports[at] as Port;
-  const next = ports[at + 1];
-  if (!strings) return;
-  if (
-    !next ||
-    next.strings ||
-    dtype !== 'u8' ||
-    next.dtype !== 'i32' ||
-    shape.length !== next.shape.length + 1
-  ) {
-    fields.wrong('strings', 'before its lengths');
-  }
-}
-
 /** The manifest's content. Throws 'version' or 'damaged'; `where` names the package in messages. */
 export function parseManifest(text: string, where: string): Manifest {
   let json: unknown;
@@ -204,229 +77,171 @@ export function parseManifest(text: string, where: string): Manifest {
   if (!VERSIONS.includes(version)) {
     throw new GossamerError(
       'version',
-      `${where} has package version ${String(version)}, this run time knows ${VERSIONS.join(' and ')}: ` +
+      `${where} has package version ${version as string}, this run time knows ${VERSIONS.join(' and ')}: ` +
         `use the run time that came with the compiler`,
     );
   }
   const target = root.text('target') as DeviceKind;
   if (target !== 'webgpu' && target !== 'webgl' && target !== 'wasm') {
-    throw new GossamerError('unsupported', `${where} is compiled for ${String(target)}, not for browsers`);
+    throw new GossamerError('unsupported', `${where} is compiled for ${target as string}, not for browsers`);
   }
-  const plan = root.has('plan') ? root.fields('plan') : undefined;
-  const planValues = plan?.count('values', 2 ** 20 + 1, undefined, 1) ?? 0;
-  const planSegments = plan?.count('segments', 2 ** 16, 1, 1) ?? 1;
-  const beside = root.has('side') ? root.fields('side') : undefined;
-  if (beside && beside.text('target') !== 'wasm') beside.wrong('target', 'wasm');
-  if (beside && target === 'wasm') beside.wrong('target', 'beside a GPU');
-  const side = beside?.text('code');
-  const name = root.text('name', '');
-  const needs = root.list('needs', (list, at) => list.text(at));
-  const files = readUnique(root, 'files', (file): FileEntry => {
-    const entry = {
-      name: file.name('name'),
-      bytes: file.count('bytes'),
-      xxh3: file.text('xxh3'),
-      sha256: file.text('sha256', ''),
-      pieces: file.list('pieces', (list, at) => list.text(at)),
-      above: file.flag('above'),
-    };
-    if (!/^[0-9a-f]{16}$/.test(entry.xxh3)) file.wrong('xxh3', '16 hexadecimal digits');
-    if (file.has('sha256') && !SHA256.test(entry.sha256)) file.wrong('sha256', '64 hexadecimal digits');
-    if (file.has('pieces') && (entry.pieces.length !== Math.ceil(entry.bytes / BLOCK) || !entry.pieces.every((piece) => SHA256.test(piece)))) {
-      file.wrong('pieces', `64 hexadecimal digits for each ${BLOCK} bytes`);
-    }
-    return entry;
-  });
-  if (beside && !files.some((file) => file.name === side)) beside.wrong('code', 'one of the files');
+  const {values = 0, segments = 1}: Partial<ManifestEntry['plan']> = or(record(PLAN), {})(root, 'plan', {});
+  const bounds: Record<string, number> = {
+    values, segments, plans: values && segments, devices: root.has('side') ? 2 : 1, textures: Number(target === 'webgl'),
+  };
+  for (const key in MANIFEST) {
+    const value = root.value(key);
+    if (Array.isArray(value)) bounds[key] = value.length;
+  }
+  const manifest = readRows(root, MANIFEST, bounds) as unknown as Manifest;
+  const {side, files, slots, tensors, kernels, inputs, outputs, dims, run, steps} = manifest;
 
-  const deviceOf = (fields: Fields): number => fields.count('device', side === undefined ? 1 : 2, 0);
-  const slots = root.objects('slots', (slot): SlotEntry => {
-    const common = {
-      persistent: slot.flag('persistent'),
-      segment: slot.count('segment', planSegments, 0),
-      device: deviceOf(slot),
-    };
-    return target === 'webgl' && common.device === 0
-      ? {
-          width: slot.count('width', 2 ** 16 + 1, undefined, 1),
-          height: slot.number('height', planValues),
-          layers: slot.count('layers', 9, undefined, 1),
-          ...common,
-        }
-      : {bytes: slot.number('bytes', planValues), ...common};
-  });
-  const tensors = root.objects('tensors', (tensor): TensorEntry => {
-    const entry = {
-      name: tensor.text('name', ''),
-      dtype: tensor.dtype('dtype'),
-      storage: tensor.dtype('storage'),
-      elements: tensor.number('elements', planValues),
-      slot: tensor.count('slot', slots.length),
-    };
-    const {dtype, storage, elements, slot} = entry;
-    const size = bytesOf(storage);
-    const memory = slots[slot] as SlotEntry;
-    if (!storable(dtype, storage, memory.device === 0 ? target : 'wasm')) {
-      tensor.wrong('storage', `a storage type of ${dtype} there`);
-    }
-    if (isNumber(elements) && elements * size > roomOf(memory)) {
-      tensor.wrong('elements', 'within its slot');
-    }
-    return entry;
-  });
+  // All indices are within their lists. C++ has the same checks in the same order (runtime/manifest.cc).
+  /** Calls check(fields, entry) for each entry of a list. */
+  function each<K extends 'files' | 'tensors' | 'kernels' | 'inputs' | 'outputs' | 'groups' | 'dims' | 'weights' | 'init' | 'run'>(
+    key: K,
+    check: (from: Fields, entry: (typeof manifest)[K][number], at: number) => void,
+  ): void {
+    root.list(key, (list, at) => check(list.fields(at), manifest[key][at] as never, at));
+  }
   const slotOf = (tensor: number): SlotEntry => slots[tensors[tensor]?.slot ?? 0] as SlotEntry;
-  const places = tensors.map((_, at) => slotOf(at).device);
-  const kernels = root.objects('kernels', (kernel): KernelEntry => {
-    const device = deviceOf(kernel);
-    const entry = {
-      name: kernel.text('name'),
-      entry: kernel.text('entry'),
-      ...(target === 'wasm' || device === 1 ? {} : {code: kernel.count('code')}),
-      group: kernel.count('group', 2 ** 16 + 1, 1, 1),
-      buffers: kernel.count('buffers', 1025, undefined, 1),
-      scalars: kernel.count('scalars', 1025),
-      schedule: kernel.text('schedule', ''),
-      device,
-    };
-    return {...entry, writes: kernel.count('writes', entry.buffers + 1, 1, 1)};
-  });
-
-  /** Of a port or weight: what is known fits its tensor, and the types are one. */
-  const checkTensor = (
-    fields: Fields,
-    {dtype, shape, tensor}: {dtype: DType; shape: readonly unknown[]; tensor: number},
+  /** A port or weight has its tensor's type, and fits where its size is known. */
+  const checkStored = (
+    from: Fields,
+    {dtype, shape, tensor}: {readonly dtype: DType; readonly shape: readonly unknown[]; readonly tensor: number},
   ): void => {
     const entry = tensors[tensor] as TensorEntry;
-    if (entry.dtype !== dtype) fields.wrong('dtype', `that of its tensor, ${entry.dtype}`);
+    if (entry.dtype !== dtype) from.wrong('dtype', `that of its tensor, ${entry.dtype}`);
     if (shape.every(isNumber) && isNumber(entry.elements) && product(shape) > entry.elements) {
-      fields.wrong('shape', 'within its tensor');
+      from.wrong('shape', 'within its tensor');
     }
   };
-  const readPorts = (key: 'inputs' | 'outputs'): Port[] => {
-    const all: Fields[] = [];
-    const ports = readUnique(root, key, (port): Port => {
-      all.push(port);
-      const entry = {
-        name: port.text('name'),
-        dtype: port.dtype('dtype'),
-        shape: port.list('shape', (list, at) => {
-          const symbol = list.value(at);
-          if (key === 'outputs') return list.number(at, planValues);
-          return typeof symbol === 'string' ? symbol : list.count(at);
-        }),
-        tensor: port.count('tensor', tensors.length),
-        strings: port.flag('strings'),
-      };
-      checkTensor(port, entry);
-      if (key === 'inputs' && slotOf(entry.tensor).segment > 0) {
-        port.wrong('tensor', 'in memory of the first segment');
-      }
-      return entry;
+
+  if (side) {
+    const from = root.fields('side');
+    if (side.target !== 'wasm') from.wrong('target', 'wasm');
+    if (target === 'wasm') from.wrong('target', 'beside a GPU');
+    if (!files.some((file) => file.name === side.code)) from.wrong('code', 'one of the files');
+  }
+  for (const key of ['files', 'inputs', 'outputs'] as const) {
+    const seen = new Set<string>();
+    each(key, (from, {name}) => {
+      if (seen.has(name)) from.wrong('name', 'unique');
+      seen.add(name);
     });
-    all.forEach((port, at) => checkStrings(port, ports, at));
-    return ports;
-  };
-  const inputs = readPorts('inputs');
-  const outputs = readPorts('outputs');
-  const groups = root.objects('groups', (group): Group => {
-    const kind = group.text('kind') as Group['kind'];
-    if (kind !== 'sequence' && kind !== 'optional') group.wrong('kind', 'sequence or optional');
-    const key = group.has('outputs') ? 'outputs' : 'inputs';
-    const most = valuePorts(key === 'outputs' ? outputs : inputs).length;
-    const part = group.list(key, (list, at) => list.count(at, most + 1), 2) as [number, number];
-    if (part[0] + part[1] > most) group.wrong(key, `part of ${key}`);
-    if (kind === 'optional' && part[1] > 0) group.wrong('kind', 'that of something');
-    return {name: group.text('name'), kind, [key]: part};
+  }
+  each('files', (from, {bytes, xxh3, sha256, pieces}) => {
+    if (!/^[0-9a-f]{16}$/.test(xxh3)) from.wrong('xxh3', '16 hexadecimal digits');
+    if (from.has('sha256') && !SHA256.test(sha256)) from.wrong('sha256', '64 hexadecimal digits');
+    if (from.has('pieces') && (pieces.length !== Math.ceil(bytes / BLOCK) || !pieces.every((piece) => SHA256.test(piece)))) {
+      from.wrong('pieces', `64 hexadecimal digits for each ${BLOCK} bytes`);
+    }
+  });
+  each('tensors', (from, {dtype, storage, elements, slot}) => {
+    const memory = slots[slot] as SlotEntry;
+    if (!storable(dtype, storage, memory.device === 0 ? target : 'wasm')) {
+      from.wrong('storage', `a storage type of ${dtype} there`);
+    }
+    if (isNumber(elements) && elements * bytesOf(storage) > roomOf(memory)) from.wrong('elements', 'within its slot');
+  });
+  each('kernels', (from, {device, code, writes, buffers}) => {
+    if (target !== 'wasm' && device === 0 && code === undefined) from.wrong('code', 'an integer in range');
+    if (writes > buffers) from.wrong('writes', `in [1, ${buffers + 1})`);
+  });
+  for (const key of ['inputs', 'outputs'] as const) {
+    each(key, (from, port) => {
+      checkStored(from, port);
+      if (key === 'inputs' && slotOf(port.tensor).segment > 0) from.wrong('tensor', 'in memory of the first segment');
+    });
+    // The bytes of strings have one axis more than their lengths, the next port.
+    each(key, (from, {strings, dtype, shape}, at) => {
+      const next = manifest[key][at + 1];
+      if (strings && (!next || next.strings || dtype !== 'u8' || next.dtype !== 'i32' || shape.length !== next.shape.length + 1)) {
+        from.wrong('strings', 'before its lengths');
+      }
+    });
+  }
+  each('groups', (from, group) => {
+    const {kind} = group;
+    if (kind !== 'sequence' && kind !== 'optional') from.wrong('kind', 'sequence or optional');
+    const key = group.outputs ? 'outputs' : 'inputs';
+    const [first, size] = group[key] ?? from.wrong(key, '2 items long');
+    if (first + size > valuePorts(manifest[key]).length) from.wrong(key, `part of ${key}`);
+    if (kind === 'optional' && size > 0) from.wrong('kind', 'that of something');
   });
   const named = new Set<unknown>();
   const grown = new Set<number>();
-  const dims = root.objects('dims', (dim): DimEntry => {
-    const entry = {name: dim.text('name'), input: undefined, axis: 0};
-    if (!dim.has('input')) return entry;
-    const input = dim.count('input', inputs.length);
-    const {shape, tensor} = inputs[input] as Port;
-    const axis = dim.count('axis', shape.length);
-    if (dim.has('rows')) {
-      const rows = dim.number('rows', planValues);
-      const output = dim.count('output', outputs.length);
+  each('dims', (from, {name, input, axis, output}) => {
+    if (input === undefined && output === undefined) return;
+    const {shape, tensor} = inputs[from.count('input', inputs.length)] as Port;
+    from.count('axis', shape.length);
+    if (output === undefined) {
+      if (shape[axis] !== name || named.has(name)) from.wrong('name', 'that of its axis, once');
+      named.add(name);
+    } else {
       const next = outputs[output] as Port;
-      if (next.tensor !== tensor || next.shape.length !== shape.length || grown.has(tensor)) dim.wrong('input', 'what its output alone continues');
+      if (next.tensor !== tensor || next.shape.length !== shape.length || grown.has(tensor)) from.wrong('input', 'what its output alone continues');
       grown.add(tensor);
-      return {...entry, input, axis, output, rows};
     }
-    if (shape[axis] !== entry.name || named.has(entry.name)) dim.wrong('name', 'that of its axis, once');
-    named.add(entry.name);
-    return {...entry, input, axis};
   });
-  if (inputs.some(({shape}) => shape.some((each) => typeof each === 'string' && !named.has(each)))) {
+  if (inputs.some(({shape}) => shape.some((extent) => typeof extent === 'string' && !named.has(extent)))) {
     root.wrong('dims', 'complete');
   }
-  const checks = root.objects('checks', (check): CheckEntry => ({
-    value: check.number('value', planValues),
-    message: check.text('message'),
-    segment: check.count('segment', planSegments, 0),
-    most: check.count('most', ANY, 0),
-  }));
-  const weights = root.objects('weights', (weight): WeightEntry => {
-    const entry = {
-      name: weight.text('name'),
-      dtype: weight.dtype('dtype'),
-      shape: weight.list('shape', (list, at) => list.count(at)),
-      tensor: weight.count('tensor', tensors.length),
-    };
-    checkTensor(weight, entry);
-    if (!isStatic(slotOf(entry.tensor))) weight.wrong('tensor', 'in memory of known size');
-    const file = weight.has('file') ? files[weight.count('file', files.length)]?.name : undefined;
-    return {...entry, file: file ?? 'weights.safetensors'};
+  each('weights', (from, weight) => {
+    checkStored(from, weight);
+    if (!isStatic(slotOf(weight.tensor))) from.wrong('tensor', 'in memory of known size');
+    const {file}: {readonly file?: unknown} = weight; // its place, until here
+    (weight as {file: string}).file = files[file as number]?.name ?? 'weights.safetensors';
   });
-  /** Numbers of launches at load are known. */
-  const readLaunch = (launch: Fields, values: number): LaunchEntry => {
-    const own = launch.list('tensors', (list, at) => list.count(at, tensors.length));
-    const touched = own.map(slotOf);
-    const readCall = (call: Fields): CallEntry => {
-      const entry = {
-        kernel: call.count('kernel', kernels.length),
-        scalars: call.list('scalars', (list, at) => list.number(at, values, INT, -INT)),
-        range: call.number('range', values, INT),
-      };
-      const kernel = kernels[entry.kernel] as KernelEntry;
+  const checkLaunch = (from: Fields, launch: LaunchEntry): SlotEntry[] => {
+    const touched = launch.tensors.map(slotOf);
+    const checkCall = (call: Fields, {kernel: number, scalars}: CallEntry): void => {
+      const kernel = kernels[number] as KernelEntry;
       if (touched.length !== kernel.buffers) call.wrong('kernel', 'one with a buffer a tensor');
-      if (entry.scalars.length !== kernel.scalars) call.wrong('scalars', 'one number a scalar of the kernel');
-      if (touched.some(({device}) => device !== kernel.device)) {
-        call.wrong('kernel', 'on the device of its tensors');
-      }
+      if (scalars.length !== kernel.scalars) call.wrong('scalars', 'one number a scalar of the kernel');
+      if (touched.some(({device}) => device !== kernel.device)) call.wrong('kernel', 'on the device of its tensors');
       if (touched.some((slot, at) => at >= touched.length - kernel.writes && touched.indexOf(slot) < at)) {
-        launch.wrong('tensors', 'apart from what the kernel writes');
+        from.wrong('tensors', 'apart from what the kernel writes');
       }
-      return entry;
     };
-    const entry: LaunchEntry = {
-      ...readCall(launch),
-      tensors: own,
-      hardware: launch.has('hardware') ? readCall(launch.fields('hardware')) : undefined,
-      operations: launch.has('operations') ? launch.number('operations', values) : 0,
-      origin: launch.text('origin', ''),
-      reason: launch.has('reason') ? launch.text('reason') : undefined,
-    };
-    return entry;
+    checkCall(from, launch);
+    if (launch.hardware) checkCall(from.fields('hardware'), launch.hardware);
+    return touched;
   };
-  const init = root.objects('init', (launch) => {
-    const entry = readLaunch(launch, 0);
-    if (!entry.tensors.map(slotOf).every(isStatic)) launch.wrong('tensors', 'in memory of known size');
-    return entry;
+  each('init', (from, launch) => {
+    if (!checkLaunch(from, launch).every(isStatic)) from.wrong('tensors', 'in memory of known size');
   });
-  const run = root.objects('run', (launch) => readLaunch(launch, planValues));
-  const launches = run.map(({kernel}) => kernels[kernel]?.device ?? 0);
-  const steps = readSteps(root, 'steps', {
-    dims: dims.length, launches, places, planValues, planSegments, tensors,
-  });
+  each('run', checkLaunch);
+  const launches = run.map(({kernel}) => (kernels[kernel] as KernelEntry).device);
+  const checkSteps = (parent: Fields, key: string, list: readonly Step[]): void => {
+    parent.list(key, (items, at) => {
+      const from = items.fields(at);
+      const step = list[at] as Step;
+      if ('launch' in step) {
+        const [first, last] = step.launch;
+        if (last < first) from.wrong('launch', 'a part of run');
+        if (new Set(launches.slice(first, last)).size > 1) from.wrong('launch', 'a part of run on one device');
+      } else if ('copy' in step) {
+        const [source, to] = step.copy;
+        if (tensors[source]?.dtype !== tensors[to]?.dtype || slotOf(source).device === slotOf(to).device) {
+          from.wrong('copy', 'a pair of tensors of one type on two devices');
+        }
+      } else if ('read' in step) {
+        if (/f/.test(tensors[step.read]?.dtype ?? '')) from.wrong('read', 'a tensor of integers');
+        from.count('dims', dims.length - step.count + 1);
+      } else if ('if' in step) {
+        checkSteps(from, 'then', step.then);
+        checkSteps(from, 'else', step.else);
+      } else if ('loop' in step) {
+        checkSteps(from, 'body', step.body);
+      }
+    });
+  };
+  checkSteps(root, 'steps', steps);
   if (steps.length > 0 && grown.size > 0) root.wrong('steps', 'absent where states grow');
   if (steps.length === 0 && launches.includes(1)) root.wrong('steps', 'there to copy to the side');
-  if (steps.length === 0 && planSegments > 1) plan?.wrong('segments', 'a number of segments that steps run');
-  return {
-    name, target, side, needs, files, inputs, outputs, groups, dims, checks, planValues, planSegments,
-    tensors, slots, weights, kernels, init, run, steps,
-  };
+  if (steps.length === 0 && segments > 1) root.fields('plan').wrong('segments', 'a number of segments that steps run');
+  return manifest;
 }
 
 /** Kernels of wasm packages with relaxed SIMD, where that makes a difference. */
@@ -463,7 +278,7 @@ export function parseIndex(text: string, kinds: readonly DeviceKind[]): Map<Devi
   try {
     json = JSON.parse(text);
   } catch {
-    // Below: nothing that is no object lists any.
+    // Reported below: it does not list any package.
   }
   const variants = new Fields(json, 'index.json: index').fields('variants');
   return new Map(

@@ -35,7 +35,7 @@ export function extentOf(
 ): Extent {
   const {width, height, layers, bytes} = slots[index] as SlotEntry;
   const size = resolve((width === undefined ? bytes : height) ?? 0, values);
-  // The name is looked for only where it is told: a step of a plan may size hundreds of slots.
+  // The name is searched only for the message: a step of a plan may size hundreds of slots.
   if (!(size >= 0 && size <= SAFE)) within(size, `size of tensor "${tensors.find(({slot}) => slot === index)?.name}"`);
   return width === undefined ? {bytes: size} : {width, height: size, layers: layers ?? 1};
 }
@@ -76,7 +76,7 @@ export class Memory {
     return this.#manifest.slots[this.tensor(tensor).slot]?.device ?? 0;
   }
 
-  /** The buffer, after checking that so many bytes fit into it. */
+  /** The buffer, after checking that `bytes` fit into it. */
   #holding(tensor: number, bytes: number, others?: Others): Buffer {
     const buffer = this.buffer(tensor, others);
     const size = sizeOf(buffer.extent);

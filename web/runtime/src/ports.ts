@@ -1,17 +1,10 @@
 /** Inputs and outputs: as the package has them, and as users see them. */
-import type {Num} from './fields.ts';
+import type {PortEntry} from './manifest_table.ts';
 import type {Tensor} from './tensor.ts';
 import type {DType} from './types.ts';
 
-export interface Port {
-  readonly name: string;
-  readonly dtype: DType;
-  /** Inputs: a number or a dimension's name; outputs: numbers or plan values. */
-  readonly shape: readonly (Num | string)[];
-  readonly tensor: number;
-  /** The bytes of a tensor of strings; the next port has the lengths. */
-  readonly strings: boolean;
-  /** What an input is that a run leaves out. */
+export interface Port extends PortEntry {
+  /** The default of an input that a run leaves out. */
   readonly value?: Tensor;
 }
 

@@ -88,7 +88,7 @@ export class Session {
         const {StepRuns: Runs} = await import('./steps/step_run.ts');
         session.#steps = new Runs(session.#launcher);
       }
-      if (manifest.dims.some(({rows}) => rows !== undefined)) {
+      if (manifest.dims.some(({output}) => output !== undefined)) {
         session.#rows = await (await import('./rows/rows.ts')).openRows(manifest, home);
       }
       await initialize(session.#launcher, weights, !own, progress);
@@ -136,7 +136,7 @@ export class Session {
   /** A segment's values. */
   async #valuesOf(segment: number, dims: readonly number[]): Promise<Float64Array> {
     const {executable, plan} = this.units[0] as Unit;
-    const found = this.#manifest.planValues > 0 ? (plan?.evaluate(segment, dims) ?? (await executable.plan?.(segment, dims))) : undefined;
+    const found = this.#manifest.plan ? (plan?.evaluate(segment, dims) ?? (await executable.plan?.(segment, dims))) : undefined;
     // Integers, whatever a package that is not ours computes.
     return found?.map(Math.trunc) ?? new Float64Array();
   }
@@ -148,7 +148,7 @@ export class Session {
     for (const check of checks) {
       if (check.segment !== segment) continue;
       const value = resolve(check.value, values);
-      if (check.most) within(value, `elements of ${check.message}`, check.most);
+      if (check.most !== undefined) within(value, `elements of ${check.message}`, check.most);
       else if (!value) throw new GossamerError('input', check.message);
     }
     return values;

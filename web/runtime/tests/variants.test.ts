@@ -4,7 +4,7 @@ import {test} from 'node:test';
 import {forAdapter, type LaunchEntry, type Manifest} from '../src/manifest.ts';
 
 const launch = (kernel: number, hardware?: LaunchEntry['hardware']): LaunchEntry => ({
-  kernel, tensors: [0, 1], scalars: [], range: 8, hardware, operations: 0, origin: '', reason: undefined,
+  kernel, tensors: [0, 1], scalars: [], range: 8, ...(hardware && {hardware}), operations: 0, origin: '', reason: '',
 });
 const manifest = {
   files: [],

@@ -48,7 +48,7 @@ function firstRows(tensor: Kept, axis: number, rows: number): Kept {
 
 /** By name, the axis along which a state grows in place. */
 function rowAxes({dims, inputs}: Manifest): Map<string, number> {
-  return new Map(dims.flatMap(({rows, input = 0, axis}) => (rows === undefined ? [] : [[inputs[input]?.name ?? '', axis] as const])));
+  return new Map(dims.flatMap(({output, input = 0, axis}) => (output === undefined ? [] : [[inputs[input]?.name ?? '', axis] as const])));
 }
 
 const fits = ({dtype, shape}: Kept, port: ValuePort): boolean =>

@@ -189,7 +189,7 @@ export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
       const all = feeds.map((feed) => (isOnDevice(feed) ? feed : take(feed))) as (Tensor | AnyTensor)[];
       const given = new Set(ends.given);
       const longer = new Map<number, number>();
-      const grown = [...manifest.dims.entries()].filter(([, {rows}]) => rows !== undefined);
+      const grown = [...manifest.dims.entries()].filter(([, {output}]) => output !== undefined);
       // Mostly there is room, and these are the values of the run.
       for (const [at, {input = 0}] of grown) dims[at] = mine(all[input] as Tensor) ? (all[input] as RowsTensor).room : 0;
       const guess = dims.join();
@@ -205,7 +205,7 @@ export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
         const {name} = manifest.inputs[input] as {name: string};
         if (stay) {
           const {shape} = manifest.inputs[input] as Port;
-          longer.set(manifest.dims.findIndex((other) => other.rows === undefined && other.name === shape[dim.axis]), room - wanted);
+          longer.set(manifest.dims.findIndex((other) => other.output === undefined && other.name === shape[dim.axis]), room - wanted);
         }
         all[input] = await placed(feed, dim, room, wanted, given.has(name));
         given.add(name);

@@ -1,6 +1,6 @@
 /** Following the steps of a host program (docs/specs/host.md). */
 import type {Num} from '../fields.ts';
-import type {Step} from '../steps.ts';
+import type {Step} from '../manifest_table.ts';
 import {SAFE} from '../types.ts';
 
 /** Variables are exact integers. */
