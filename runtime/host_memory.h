@@ -7,9 +7,9 @@ namespace gossamer::runtime {
 
 class HostBuffer : public Buffer {
  public:
-  // Of somebody else.
+  // Memory of another owner.
   HostBuffer(std::byte* data, size_t size) : data_(data), size_(size) {}
-  // Of its own, at a 64-byte boundary, with `read_past_end` more.
+  // Allocates, at a 64-byte boundary, with `read_past_end` more.
   static Result<std::unique_ptr<Buffer>> allocate(size_t bytes);
   size_t size() const override { return size_; }
   std::span<const std::byte> mapped() const override { return {data_, size_}; }
@@ -20,9 +20,9 @@ class HostBuffer : public Buffer {
   size_t size_;
 };
 
-// Bytes behind a buffer's end that kernels may read, of any value: a vector of 16 64-bit elements.
+// Bytes after a buffer's end that kernels may read, of any value: a vector of 16 64-bit elements.
 inline constexpr size_t read_past_end = 128;
-// Whether that many bytes behind `size` bytes there can be read, whoever has them.
+// Whether that many bytes after `size` bytes there can be read, whoever owns them.
 bool may_read_past_end(const std::byte* data, size_t size);
 
 // An error where there is no room for that many bytes more. Ask before making what would end the

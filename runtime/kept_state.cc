@@ -8,7 +8,7 @@
 namespace gossamer::runtime {
 namespace {
 
-// Rows of a tensor: so many pieces of so many elements each.
+// Rows of a tensor: `pieces` runs of `elements` each.
 struct Pieces {
   size_t count = 1, elements = 1;
 };

@@ -33,7 +33,7 @@ std::vector<std::byte> with_room(const TensorView& tensor, int axis, int64_t roo
 // The elements of the first rows of an axis.
 std::vector<std::byte> first_rows(const TensorView& tensor, int axis, int64_t rows);
 
-// Of a tensor that a user gives. Errors: another type or shape; another number of bytes.
+// Checks a tensor that a user gives. Errors: another type or shape; another number of bytes.
 Result<> check_kind(const Port& port, const TensorView& feed, const std::string& where);
 Result<> check_feed(const Port& port, const TensorView& feed, const std::string& where);
 

@@ -218,7 +218,7 @@ void Model::State::choose_variants() {
   }
 }
 
-// Of the kernels that launches call; the CPU's code has all of them.
+// Entries of the kernels that launches call; the CPU's code has all kernels.
 std::vector<KernelEntry> Model::State::entries_of(int number) {
   std::vector<bool> called(module().kernels.size(), module().target == TargetKind::cpu);
   for (const auto* launches : {&module().init, &module().run})

@@ -20,7 +20,7 @@ std::string too_many(const std::string& what, int64_t elements, int64_t most) {
              most, " are possible");
 }
 
-// Of a texture of webgl.
+// A row of a texture of webgl.
 int64_t bytes_of_row(const package::Texture& texture) {
   return int64_t{texture.width} * texture.layers * 16;
 }
@@ -329,7 +329,7 @@ Result<> Model::State::write_inputs(std::span<const TensorView> feeds,
 // Nothing is written before all is known to fit, and a GPU is waited for once.
 Result<> Model::State::read_outputs(const Sized& sizes, std::vector<HostTensor>& results) {
   const size_t count = module().outputs.size();
-  // Of the state what lies in place.
+  // Parts of the state that stay in place.
   const auto stays = [&](size_t at) {
     const Kept* const state = kept.of_output(at);
     return state && (state->dim >= 0 || !keeps);

@@ -42,7 +42,7 @@ struct Model::State {
   std::shared_ptr<KeptText> text;  // whose state it is, if any
   std::map<std::vector<int64_t>, Sized> sized;
   double load_ms = 0, last_run_ms = 0;
-  // Of the last run, one a launch: the latest range, how often.
+  // For each launch of the last run: its latest range, and how often it ran.
   std::vector<int64_t> launch_ranges, launch_times;
   std::atomic<bool> generates = false;
   mutable std::mutex turn;
@@ -67,10 +67,10 @@ struct Model::State {
   Queue& queue_of(int tensor) { return device_at(slot_of(tensor).device).queue(); }
 
   // Loading
-  // Of package::defaults_file.
+  // Reads package::defaults_file.
   Result<> read_defaults();
   Result<> provide_devices(const std::string& folder, LoadOptions& options);
-  // Of launches in two forms, the one for this device: on wasm, with relaxed SIMD.
+  // Takes the form of each launch that suits this device; on wasm, the one with relaxed SIMD.
   static constexpr std::string_view relaxed_kernels = "kernels.relaxed.wasm";
   static constexpr std::string_view dot_kernels = "kernels.dots.wasm";
   bool takes_variants() const;
@@ -81,7 +81,7 @@ struct Model::State {
   Result<> load_code();
   // Memory that is known, weights, and the launches that pack them (model_weights.cc).
   Result<> initialize(Shared* shared);
-  // Of each slot: runtime/shared.h.
+  // The origin of each slot's bytes (runtime/shared.h).
   Result<Origins> find_origins();
   // The name of the file that has it.
   std::string file_of(const package::Weight& weight) const {
@@ -103,14 +103,14 @@ struct Model::State {
   // What it takes, saturating as value_of.
   int64_t bytes_of(size_t slot, const Sized& sizes) const;
   Result<std::unique_ptr<Buffer>> allocate(size_t slot, const Sized& sizes);
-  // A slot's memory of so many bytes; of a texture the rows that these fill.
+  // Memory of `bytes` for a slot; for a texture, the rows that they fill.
   Result<std::unique_ptr<Buffer>> reserve(size_t slot, size_t bytes);
   // The largest tensor of a slot: 'tensor "x"'.
   std::string tensor_in(size_t slot, const Sized& sizes) const;
   Result<> check_numbers(const package::Launch& launch, std::span<const int64_t> scalars,
                          int64_t range) const;
   Result<> launch(const package::Launch& launch, std::span<const int64_t> scalars, int64_t range);
-  // Launches run[at], and times it while `executions` is there to be told.
+  // Launches run[at], and times it if `executions` is set.
   Result<> launch_of_run(size_t at, std::span<const int64_t> scalars, int64_t range,
                          const Sized& sizes);
   // What a launch of a run took and did (profile.cc).
@@ -120,7 +120,7 @@ struct Model::State {
   };
   std::vector<Execution>* executions = nullptr;
   bool by_device = false;                  // the device times them
-  static constexpr double of_device = -1;  // the time of a launch before the device has told it
+  static constexpr double of_device = -1;  // the time of a launch until the device reports it
   Result<> take_times(std::vector<Execution>& seen);
   Result<std::vector<Execution>> run_timed(std::span<const TensorView> feeds,
                                            std::vector<HostTensor>& results);
@@ -131,7 +131,7 @@ struct Model::State {
     return slots[static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot)].get();
   }
   Result<> write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes);
-  // Of an output that is computed and for which there is room.
+  // The shape of an output that is computed. Errors: its memory is too small.
   Result<std::vector<int64_t>> shape_of(const package::Port& port, const Sized& sizes);
   // `stored`: its elements as the device has them.
   void take_output(const package::Port& port, std::vector<int64_t> shape, const std::byte* stored,
@@ -209,7 +209,7 @@ struct Model::State {
   struct InputSite {
     size_t slot;
     bool direct;   // kernels read it where it is, and steps nothing of it
-    bool written;  // by a launch: in place, once nobody needs the input
+    bool written;  // a launch writes it in place, once the input is not needed
   };
   struct OutputSite {
     size_t slot;
@@ -233,7 +233,7 @@ struct Model::State {
   Result<DeviceTensor> leave(const package::Port& port, const OutputSite& site, const Sized& sizes,
                              const std::shared_ptr<BufferPool>& pool);
   BufferPool::Kind form_of(size_t slot) const;
-  // Memory that nobody has any more; null: there is none of that size.
+  // Memory that is not in use; null: there is none of that size.
   std::shared_ptr<Buffer> take_free(size_t slot, size_t bytes);
   // Outputs of users, and the state.
   Result<std::vector<DeviceTensor>> leave_outputs(const Sized& sizes,

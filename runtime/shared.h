@@ -20,10 +20,10 @@ class Shared {
   // The device of that name, made where there is none.
   Result<std::shared_ptr<Device>> device(
       const std::string& name, const std::function<Result<std::unique_ptr<Device>>()>& make);
-  // By SHA-256; null: nobody has it.
+  // By SHA-256; null: not loaded.
   std::shared_ptr<const MappedFile> file(const std::string& sha256) const;
   void add_file(const std::string& sha256, const std::shared_ptr<const MappedFile>& file);
-  // By origin; null: nobody has it.
+  // By origin; null: not loaded.
   std::shared_ptr<Buffer> constant(const std::string& origin) const;
   void add_constant(const std::string& origin, const std::shared_ptr<Buffer>& buffer);
   // What a model that is loaded now has stays until the next one is, that of others while they are
@@ -46,7 +46,7 @@ class Shared {
 // What steps read, and copy from and to.
 void add_tensors(const std::vector<package::Step>& steps, std::vector<int>& tensors);
 
-// Of each slot what its bytes come from, as a text: equal ones on one device have equal bytes.
+// Describes where the bytes of each slot come from. Equal texts on one device mean equal bytes.
 // Nothing where that is not known when the package is loaded, or changes in runs. `sources`: of
 // each kernel, its code; null: not known.
 using Origins = std::vector<std::optional<std::string>>;

@@ -1,4 +1,4 @@
-// An instance of a module in a store of its own, so that it goes when nobody has it any more.
+// An instance of a module in a store of its own, so that both are freed together.
 #pragma once
 
 #include <cstring>
@@ -33,8 +33,8 @@ class Instance {
   static Result<Instance> make(const Library& api, const Module* module, SharedMemory* memory);
 
   using Function = Handle;
-  // The exported function of that name, with so many arguments and results, all of one kind.
-  // Errors: there is none, or it has another type.
+  // The exported function of that name, with these numbers of arguments and results, all of one
+  // kind. Errors: there is none, or it has another type.
   Result<Function> function(const std::string& name, ValueKind kind, size_t arguments,
                             size_t results) const;
   // `values`: the arguments, and then the results. Errors: what it traps with.

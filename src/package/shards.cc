@@ -1,4 +1,4 @@
-// Constants as files of at most so many bytes, called by what is in them.
+// Writes constants into files of limited size, which are named by their content.
 #include <algorithm>
 
 #include "package/sha256.h"

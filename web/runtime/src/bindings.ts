@@ -73,7 +73,7 @@ export interface Ends {
   readonly rows?: number | undefined;
   /** Dimensions that slots are to be large enough for, where states stay: sequences as long as there is room for. */
   readonly most?: readonly number[] | undefined;
-  /** Of the plan's first segment, where they were computed to know how many rows there are. */
+  /** Values of the plan's first segment, if they were computed to know how many rows there are. */
   readonly values?: Float64Array | undefined;
   /** By which recordings are alike. */
   readonly key: string;
@@ -86,11 +86,11 @@ export const TO_HOST: Ends = {stay: [], once: [], given: [], any: false, key: ''
 interface InputSite {
   readonly slot: number;
   readonly storage: DType;
-  /** By a launch: in place, once nobody needs the input. */
+  /** A launch writes it in place, once the input is not needed. */
   readonly written: boolean;
   /** Kernels read it where it is, and steps nothing of it. */
   readonly direct: boolean;
-  /** Launches write behind its rows alone, so that others may have them. */
+  /** Launches write only after its rows, which other tensors may share. */
   readonly grows: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Where a model and its tensors live: a device, what computes beside it, and memory that tensors have of their own. */
+/** The devices of a model and its tensors, and memory that belongs to tensors. */
 import {openBackend} from './choose.ts';
 import type {Buffer, Device, Extent} from './device.ts';
 import type {DType, GossamerError} from './types.ts';
@@ -39,7 +39,7 @@ export class Home {
     this.#threads = threads;
   }
 
-  /** What computes beside a GPU what that cannot. */
+  /** The device for what a GPU cannot compute. */
   side(): Promise<Device> {
     this.#side ??= openBackend('wasm', this.#threads);
     return this.#side;

@@ -1,6 +1,6 @@
 import type {Fence, Queue, Read, Recording} from './device.ts';
 
-/** So many launches of steps are submitted as one, so many submissions may be under way before a run waits for them. */
+/** Launches of steps that are submitted together, and submissions that may be under way before a run waits. */
 const TOGETHER = 64;
 const AHEAD = 8;
 
@@ -43,7 +43,7 @@ export class Lane {
     await Promise.all(this.take().map(({done}) => done));
   }
 
-  /** What a run that failed has left is nobody's any more. */
+  /** Drops the work that a failed run has left. */
   clear(): void {
     this.#waiting = [];
     this.#fences = [];

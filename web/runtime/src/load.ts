@@ -189,7 +189,7 @@ interface Started {
   readonly fallbacks: readonly Fallback[];
 }
 
-/** What runs beside the target, and why. */
+/** Kernels that run on the side, and why. */
 function sideways({run, kernels}: Manifest): Fallback[] {
   const all = run.flatMap(({kernel, origin, reason}): (readonly [string, Fallback])[] => {
     const {device, name = ''} = kernels[kernel] ?? {};

@@ -33,7 +33,7 @@ export interface KernelReport {
   readonly phase: 'init' | 'run';
   /** How often it ran in the latest run. */
   readonly times: number;
-  /** Why it runs beside the device that the package is for; undefined when it does not. */
+  /** Why it runs on another device than the package's; undefined if it does not. */
   readonly reason: string | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface Report {
   readonly adapter: string;
   readonly threads: number;
   readonly kernels: readonly KernelReport[];
-  /** Of the latest run; empty where everything is computed on one device. */
+  /** Copies of the latest run between devices; empty if everything is computed on one. */
   readonly copies: readonly CopyReport[];
   /** What was wanted and not had; empty when all is as asked. */
   readonly fallbacks: readonly Fallback[];
@@ -109,7 +109,7 @@ function results(manifest: Manifest, raw: readonly RawOutput[]): Record<string, 
               unpackStrings(bytes as Uint8Array, lengths as Int32Array, extents.at(-1) as number),
             )
           : data;
-      values.catch(() => undefined); // whoever asks for them is told
+      values.catch(() => undefined); // callers that ask for them get the error
       const dispose = (): void => {
         values = undefined;
       };
@@ -134,9 +134,9 @@ export interface VerifyOptions {
 /** Where a tensor differs most from what it should be. */
 export interface Difference {
   readonly tensor: string;
-  /** As a part of the tensor's largest magnitude; Infinity where one is no number, or infinite, and the other is not. */
+  /** Divided by the tensor's largest magnitude; Infinity if exactly one of the two is infinite or NaN. */
   readonly error: number;
-  /** Of the elements, row-major. */
+  /** Place of the element, row-major. */
   readonly at: number;
   readonly expected: number;
   readonly actual: number;
@@ -150,9 +150,9 @@ export interface Verdict {
   readonly ok: boolean;
   /** How many tensors that kernels make were compared. */
   readonly compared: number;
-  /** Of the first kernel, in order, that differs by more. */
+  /** The first difference that is larger, in the order of kernels. */
   readonly first: Difference | undefined;
-  /** Of the model itself. */
+  /** Differences of the model's outputs. */
   readonly outputs: readonly Difference[];
 }
 
@@ -164,7 +164,7 @@ export interface TuneProgress {
   readonly layoutGain: number;
   /** Points that were measured. */
   readonly trials: number;
-  /** Of the kernels' sum so far: time before by time after. */
+  /** Speedup of the kernels' sum so far: time before divided by time after. */
   readonly gain: number;
   /** What the model's kernels took at first and take now in a run, in milliseconds; those that took most first. */
   readonly kernels: readonly {readonly name: string; readonly origin: string; readonly msBefore: number; readonly ms: number}[];
@@ -191,7 +191,7 @@ export interface TuneOptions {
   readonly records?: string | undefined;
   /** Whether the origin's storage keeps what is found (default true), for compile() with `tunable`. */
   readonly keep?: boolean | undefined;
-  /** Of what the search draws (default 1). */
+  /** Seed of the search's random choices (default 1). */
   readonly seed?: number | undefined;
   /** After each round. */
   readonly onProgress?: ((progress: TuneProgress) => void) | undefined;
@@ -209,7 +209,7 @@ export interface TunedPart {
   readonly after: string;
 }
 
-/** Of all launches in a run. */
+/** Times of all launches in a run. */
 export interface TunedKernel extends TunedPart {
   readonly msBefore: number;
   readonly msAfter: number;
@@ -219,7 +219,7 @@ export interface TunedKernel extends TunedPart {
 /** What a search found; times in milliseconds. */
 export interface Tuned {
   readonly adapter: string;
-  /** Of whole runs, in turns: the fastest. */
+  /** The fastest of whole runs, which take turns. */
   readonly runMsBefore: number;
   readonly runMsAfter: number;
   readonly trials: number;
@@ -279,7 +279,7 @@ export class Model {
    * where it lies; a sequence is an array of tensors or of outputs, an optional that holds nothing undefined (say so in `Result`). The
    * feeds are taken at the call: arrays may be changed as soon as it returns its promise. Rejects with a
    * GossamerError: 'input' for a wrong name, type or shape (naming both), 'lost' when the device went away,
-   * 'out-of-memory'. Where outputs stay on the device, what goes wrong while they are computed is told by their data(). With
+   * 'out-of-memory'. Where outputs stay on the device, errors while they are computed are reported by their data(). With
    * `recover` a lost run is done again where the model is loaded next, and resolves when its values have arrived.
    */
   async run<Result extends Output | readonly Output[] | undefined = Output>(

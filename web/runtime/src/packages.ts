@@ -1,4 +1,4 @@
-/** From an address to the packages behind it, whatever servers and caches make of them. */
+/** Finds the packages at an address, despite redirects and stale caches. */
 import {KINDS} from './choose.ts';
 import {type FileEntry, type Manifest, parseIndex, parseManifest} from './manifest.ts';
 import type {Pieces} from './pieces.ts';
@@ -74,7 +74,7 @@ async function readSingle(source: Source, name: string): Promise<Packages> {
 }
 
 /**
- * Every package behind the address, by device; read when first asked for. A folder may be that of one or of
+ * Every package at the address, by device; read when first asked for. A folder may be that of one or of
  * several: what its server answers for the file that is not there (a page, 403, ...) does not matter. Throws
  * 'source', saying what was answered, and what parseManifest throws.
  */

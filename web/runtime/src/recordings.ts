@@ -22,7 +22,7 @@ export interface Bound {
   readonly others: Map<number, Block>;
   /** By output: the memory of one that stays on the device. */
   readonly stay: readonly (Block | undefined)[];
-  /** Of these what must be at rest, as it is no feed's. */
+  /** Those of `stay` that are not feeds': no run may use them. */
   readonly fresh: readonly Block[];
   /** What is alike in all its runs, from the first on. */
   ends?: BoundEnds | undefined;
@@ -58,10 +58,10 @@ interface Wanted {
 
 /** Dimensions that are kept. */
 export const KEPT = 16;
-/** Recordings that are kept by dimensions and feeds on the device, for so many sets of outputs each. */
+/** Recordings kept by dimensions and feeds on the device, and sets of outputs kept for each. */
 const KEPT_BOUND = 32;
 const KEPT_SETS = 4;
-/** So many of the latest are known by what they are fed, without a name. */
+/** How many of the latest are found by their feeds, without a name. */
 const KEPT_FITS = 8;
 
 type Site = Launcher['sites']['inputs'][number];
@@ -146,7 +146,7 @@ export class Recordings {
 
   #keep(name: string, bound: Bound): Bound {
     const sets = this.#bound.get(name) ?? [];
-    this.#fits = []; // of which some may go
+    this.#fits = []; // some of them may be dropped
     if (sets.length === KEPT_SETS) sets.shift()?.recording.dispose();
     sets.push(bound);
     keep(this.#bound, name, sets, KEPT_BOUND)?.forEach((each) => each.recording.dispose());

@@ -24,7 +24,7 @@ export interface StoredTensor {
   /** Undefined: a type that no weight has. */
   readonly dtype: DType | undefined;
   readonly shape: readonly number[];
-  /** Of its bytes in the file. */
+  /** Range of its bytes in the file. */
   readonly begin: number;
   readonly end: number;
 }
@@ -40,7 +40,7 @@ export function readSafetensors(file: Pieces, where: string): Map<string, Stored
   const damaged = (what: string): never => {
     throw new GossamerError('damaged', `${where}: ${what}`);
   };
-  // Of a shorter file zeros, and then no room for a header.
+  // A shorter file reads as zeros, and is refused below.
   const view = new DataView(file.take(0, 8).buffer);
   const start = 8 + view.getUint32(0, true);
   if (view.getUint32(4, true) !== 0 || start > file.length) damaged('its header is cut off');

@@ -33,7 +33,7 @@ interface Going {
   readonly done: Promise<unknown>;
 }
 
-/** So many runs may be under way before the next waits for the first. */
+/** How many runs may be under way before the next waits for the first. */
 const IN_FLIGHT = 8;
 
 export class Session {
@@ -42,7 +42,7 @@ export class Session {
   readonly #recordings: Recordings;
   /** Where states grow by rows. */
   #rows: Rows | undefined;
-  /** Of slots, for the dimensions that they were last to be large enough for: the same while a sequence has room. */
+  /** Extents of slots for the largest dimensions so far: the same while a sequence has room. */
   #largest: {readonly key: string | undefined; readonly extents: Specialization['extents']} = {key: undefined, extents: []};
   /** Where the package has steps. */
   #steps: StepRuns | undefined;
@@ -73,7 +73,7 @@ export class Session {
     this.#seen = manifest.inputs.flatMap(({tensor}, at) => (seen.has(slotOf(tensor)) ? [at] : []));
   }
 
-  /** Places the memory, uploads the weights and runs the init launches; `progress` is told bytes of weights. */
+  /** Places the memory, uploads the weights and runs the init launches; `progress` gets bytes of weights. */
   static async create(
     manifest: Manifest,
     units: readonly Unit[],

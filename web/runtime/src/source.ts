@@ -1,4 +1,4 @@
-/** Where a package's files come from: a folder behind a URL, or memory. */
+/** Where a package's files come from: a folder at a URL, or memory. */
 import {Arrival, type Reading, until} from './arrival.ts';
 import {BLOCK} from './blocks.ts';
 import {openCheck} from './hash/check.ts';
@@ -61,7 +61,7 @@ class MemorySource implements Source {
   }
 }
 
-/** After so many attempts that brought little a download is given up; the first waits so long for the second, each twice as long. */
+/** A download fails after this many attempts in a row that brought little, and the wait before the second; it doubles each time. */
 const ATTEMPTS = 4;
 const LITTLE = 1 << 20;
 const WAIT_MS = 100;
@@ -108,7 +108,7 @@ class UrlSource implements Source {
       }
       const more = arrival.size - had;
       idle = more < LITTLE ? idle + 1 : 0;
-      // Of the size that it should have, of none that is known, or as short as before.
+      // It has the expected size, an unknown size, or is as short as before.
       if (!problem && (reading.expected === undefined || arrival.complete || more === 0)) break;
       if (problem && (arrival.size === 0 || idle === ATTEMPTS)) throw this.#failed(url, messageOf(problem), problem);
       await until(signal, new Promise((resolve) => setTimeout(resolve, WAIT_MS * 2 ** idle)));
@@ -121,7 +121,7 @@ class UrlSource implements Source {
     return new GossamerError('source', `${url.href}: ${what}`, {cause});
   }
 
-  /** The file, or the rest of one that was cut off. False: there is no rest. */
+  /** The file, or the rest of one that was cut off. False: nothing is left. */
   async #request(url: URL, {fresh}: Reading, arrival: Arrival): Promise<boolean> {
     const {fetch: own, requestInit} = this.#requests;
     const signal = this.#signal;
@@ -131,7 +131,7 @@ class UrlSource implements Source {
     if (had > 0) {
       init.cache = 'no-store';
       init.headers = new Headers(init.headers);
-      // Of what is compressed a range would be of other bytes.
+      // A range of a compressed answer would be a range of other bytes.
       if (!arrival.packed) init.headers.set('Range', `bytes=${had}-`);
     }
     const response = await until(signal, own ? own(address, init) : fetch(address, init));

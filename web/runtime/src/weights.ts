@@ -3,7 +3,7 @@ import type {FileEntry} from './manifest.ts';
 import {Pieces} from './pieces.ts';
 import {headerHere, readSafetensors, type StoredTensor} from './safetensors.ts';
 
-/** So many are here or under way at once, of so many bytes; or one that is larger, beside which as many are read once the device takes it. */
+/** Files that may be here or under way at once, and their bytes. One larger file may be in use as well, once the device takes it. */
 const AHEAD = 3;
 const AHEAD_BYTES = 200e6;
 
@@ -14,11 +14,11 @@ interface WeightFile {
 }
 
 export class WeightFiles {
-  /** Those that nobody wanted yet, in order. */
+  /** Files that are not read yet, in order. */
   readonly #waiting: Map<string, FileEntry>;
   readonly #here = new Map<string, Promise<WeightFile>>();
   #bytes = 0;
-  /** Of those larger ones the one that the device takes, whose memory goes as it does. */
+  /** The larger file that the device takes; its memory is freed as that goes on. */
   readonly #opened = new Set<string>();
   readonly #read: (entry: FileEntry) => Promise<Pieces>;
   /** As LoadOptions.weights. */
@@ -52,7 +52,7 @@ export class WeightFiles {
       await headerHere(file);
       return {file, bytes, stored: entry ? readSafetensors(file, name) : new Map<string, never>()};
     });
-    opened.catch(() => undefined); // whoever opens it is told
+    opened.catch(() => undefined); // open() reports it
     this.#here.set(name, opened);
     return opened;
   }

@@ -20,7 +20,7 @@ const LEAST = 64;
 
 type Extents = readonly number[];
 
-/** How the rows of a tensor lie: `pieces` times so many elements, at multiples of so many. */
+/** How the rows of a tensor lie: `pieces` runs of `elements`, which start at multiples of `stride`. */
 function piecesOf(shape: Extents, axis: number, room: number): {pieces: number; elements: number; stride: number} {
   const row = product(shape.slice(axis + 1));
   return {pieces: product(shape.slice(0, axis)), elements: row * (shape[axis] as number), stride: row * room};
@@ -52,7 +52,7 @@ export interface Rows {
     ends: Ends,
     valuesOf: (dims: Extents) => Promise<Float64Array>,
   ): Promise<[(Tensor | OnDevice)[], Ends]>;
-  /** Undefined for what is no state. */
+  /** Undefined for outputs that are not states. */
   roomOf(output: number, dims: Extents): Room | undefined;
 }
 

@@ -24,7 +24,7 @@ function storageOf(kind: DeviceKind, dtype: DType): DType | undefined {
 /** STORAGE and COPY_SRC. */
 const GPU_USAGE = 0x84;
 
-/** What so many elements take, as packages of known shapes lay them out. */
+/** The memory that a number of elements takes, as in packages of known shapes. */
 function extentOf(kind: DeviceKind, elements: number, storage: DType): Extent {
   if (kind !== 'webgl') return {bytes: elements * bytesOf(storage)};
   const texels = Math.ceil(elements / 4);
@@ -35,7 +35,7 @@ function extentOf(kind: DeviceKind, elements: number, storage: DType): Extent {
 
 const gone = (what: string): GossamerError => new GossamerError('disposed', what);
 
-/** Gives back the memory of tensors that nobody can reach any more. */
+/** Frees the memory of tensors that are unreachable. */
 const forgotten = new FinalizationRegistry<() => void>((release) => release());
 
 /**
@@ -54,7 +54,7 @@ export class DeviceTensor implements OnDevice {
   /** Users that wait for it. */
   #claims = 0;
   #host: Promise<TensorData> | undefined;
-  /** Of the run that computes it; rejects with what went wrong there. */
+  /** The run that computes it; rejects with its error. */
   readonly #made: Promise<unknown> | undefined;
   /** Read once, then only on the host. */
   readonly #once: boolean;
@@ -88,7 +88,7 @@ export class DeviceTensor implements OnDevice {
           if (this.#over) blocks.release(block);
           else this.#have((this.#block = block));
         },
-        () => undefined, // who asks for it is told
+        () => undefined, // callers that ask for it get the error
       );
     } else if (this.#block) this.#have(memory as Block);
   }
@@ -253,7 +253,7 @@ export class ComputeDevice implements Keeper {
   readonly home: Home;
   /** @internal */
   readonly blocks: Blocks;
-  /** @internal Gives back memory of tensors that nobody can reach. False: somebody else sees to that, and saves the collector's work. */
+  /** @internal Frees memory of unreachable tensors. False: the owner frees it, which saves the collector's work. */
   collects = true;
 
   /** @internal Use openDevice(). */
@@ -311,7 +311,7 @@ export class ComputeDevice implements Keeper {
       const has = `a buffer of ${gpu.size} bytes with usage ${gpu.usage} on ${this.kind}`;
       throw new GossamerError('input', `a tensor of ${dtype} ${shapeText(shape)} is ${bytes} bytes of STORAGE and COPY_SRC on webgpu, not ${has}`);
     }
-    // Kernels see vectors of 16 bytes: of what is no multiple of these a copy is made.
+    // Kernels read vectors of 16 bytes: parts that do not start at a multiple are copied.
     const extent = {bytes: gpu.size - (gpu.size % 16)};
     const buffer = {extent, gpu, dispose: () => undefined};
     return new DeviceTensor(this, {dtype, shape: [...shape]}, storage, this.blocks.wrap(buffer));

@@ -42,7 +42,7 @@ interface Stateful {
   compute(feeds: Feeds, options: RunOptions): Promise<Record<string, unknown>>;
 }
 
-/** Throws 'input' where these are no pairs. */
+/** Throws 'input' if these are not pairs. */
 export function stateOf(model: Stateful, pairs: StatePairs, rows?: number): State {
   const {manifest, home} = model.parts;
   return new State(manifest, pairs, deviceOf(home), (feeds, options) => model.compute(feeds, {...options, rows}));

@@ -1,6 +1,6 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../globals.d.ts" />
-/** The wasm backend: an engine beside the caller, or in a worker where memory cannot be shared (engine.ts). */
+/** The wasm backend: an engine on the caller's thread, or in a worker if memory cannot be shared (engine.ts). */
 import type {
   Buffer,
   Device,
@@ -87,7 +87,7 @@ interface WasmBuffer extends Buffer {
 
 interface WasmRecording extends Recording {
   readonly table: number;
-  /** Of its launches. */
+  /** Names of its launches. */
   readonly names: readonly string[];
 }
 
@@ -98,7 +98,7 @@ const free = (remote: Remote, block: number): unknown => remote.call('free', [bl
 
 class WasmQueue implements Queue {
   readonly #remote: Remote;
-  /** Of the launch that trapped first; no later one runs. */
+  /** The error of the launch that trapped first; no later one runs. */
   #failure: GossamerError | undefined;
   constructor(remote: Remote) {
     this.#remote = remote;
@@ -111,7 +111,7 @@ class WasmQueue implements Queue {
     // A copy travels: the caller's array stays his, and a view does not drag its whole file along.
     const copy = own || this.#remote.direct ? (data as Uint8Array<ArrayBuffer>) : data.slice();
     const written = this.#remote.call('write', [(buffer as WasmBuffer).block, copy], [copy.buffer]);
-    written.catch(() => undefined); // whoever does not wait is told by submit()
+    written.catch(() => undefined); // reported by submit() as well
     return written;
   }
   submit(recordings: readonly Recording[], reads: readonly Read[]): Fence {
@@ -184,7 +184,7 @@ export class WasmDevice implements Device {
   /** Until the threads have the program that came last. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `engine`: beside the caller, else it is in the worker `first`, which otherwise computes for a page. */
+  /** `engine`: on the caller's thread; otherwise it is in the worker `first`, which computes for a page. */
   constructor(
     {limits, engine, first}: Place,
     threads: number,
