@@ -7,7 +7,7 @@ import {cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, write
 import path from 'node:path';
 import {parseArgs} from 'node:util';
 import {charts} from './charts.mjs';
-import {DOCUMENTS, FOLDERS} from './contents.mjs';
+import {DOCUMENTS, FOLDERS, PLACES} from './contents.mjs';
 import {copyExamples, copyPackages} from './examples.mjs';
 import {cppPages, packagePages, pythonPage} from './references.mjs';
 
@@ -58,7 +58,10 @@ copyPackages(shared);
 cpSync(path.join(here, 'snippets'), path.join(shared, 'snippets'), {recursive: true});
 
 const listed = (folder) => [...routes].filter(([file]) => path.posix.dirname(file) === folder && !file.endsWith('README.md')).map(([file, route]) => [titleOf(file), `/${route.replace(/\.md$/, '')}`]);
+const index = (title, folder, links) => write(`${folder}/index.md`, `# ${title}\n\n${links.map(([name, link]) => `- [${name}](${link})`).join('\n')}\n`);
+index('Specifications', 'specs', listed('docs/specs'));
+index('Results of benchmarks', 'results', listed('bench/results'));
 const about = path.join(path.dirname(pages), 'site.json');
 const {version} = JSON.parse(read('web/runtime/package.json'));
-writeFileSync(about, JSON.stringify({pages, out: values.out, base: values.base, version, routes: [...routes], specs: listed('docs/specs'), decisions: listed('docs/decisions').reverse()}));
+writeFileSync(about, JSON.stringify({pages, out: values.out, base: values.base, version, routes: [...routes], places: PLACES, specs: listed('docs/specs'), decisions: listed('docs/decisions').reverse()}));
 execFileSync(process.execPath, [path.join(here, 'node_modules/vitepress/bin/vitepress.js'), 'build', here], {cwd: here, stdio: 'inherit', env: {...process.env, GOSSAMER_SITE: about}});

@@ -36,6 +36,9 @@ export const DOCUMENTS = {
 /** Folders whose documents are all pages. */
 export const FOLDERS = {'docs/specs': 'specs', 'docs/decisions': 'decisions', 'bench/results': 'results'};
 
+/** What else of the repository has a page, by links: [file or folder, page]. */
+export const PLACES = [['README.md', 'index.md'], ['docs/specs', 'specs/index.md'], ['bench/results', 'results/index.md'], ['web/examples', 'gallery.md']];
+
 /** Packages whose declarations are a reference. `from`: below web/NAME/dist/types. */
 export const PACKAGES = {
   runtime: 'runtime/src/index.d.ts',
@@ -83,6 +86,6 @@ export const sidebar = ({specs, decisions}) => [
     ...Object.keys(HEADERS).map((name) => [name, `/api/${name.replace('.', '-')}`]),
   ]),
   list('Internals', [['Architecture', '/internals/architecture'], ['Contributing', '/internals/contributing'], ['Dependencies', '/internals/dependencies'], ['Benchmarks', '/benchmarks'], ['How benchmarks work', '/internals/benchmarks'], ['Versions', '/versions'], ['Security', '/security'], ['Changelog', '/changelog']]),
-  list('Specifications', specs),
+  list('Specifications', [['All specifications', '/specs/'], ...specs]),
   list('Decisions', [['All decisions', '/decisions/'], ...decisions]),
 ];

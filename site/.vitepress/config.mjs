@@ -31,7 +31,7 @@ export default {
     languageAlias: {mjs: 'javascript', jsonl: 'json'},
     theme: {light: 'github-light-high-contrast', dark: 'github-dark-high-contrast'},
     config(markdown) {
-      repositoryLinks(markdown, {routes: new Map(site.routes), sourceOf: (page) => sources.get(page)});
+      repositoryLinks(markdown, {routes: new Map([...site.routes, ...site.places]), sourceOf: (page) => sources.get(page)});
     },
   },
   vite: {
