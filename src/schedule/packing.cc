@@ -9,6 +9,7 @@
 #include "schedule/stage_in.h"
 #include "schedule/texture_layout.h"
 #include "schedule/tiling.h"
+#include "schedule/tiling_decoded.h"
 #include "schedule/tiling_parts.h"
 
 namespace gossamer::schedule {
@@ -163,7 +164,9 @@ Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int axis
       block = lanes / elements_of_word(stage, stage.reduce_axes[r]);
     }
   }
-  Layout layout = blocked(order, vector, lanes * vectors_without_rows(stage, axis, caps_));
+  int across = lanes * vectors_without_rows(stage, axis, caps_);
+  if (may_pack_decoded(stage, load, axis)) across = std::max(across, lanes_of_bytes(caps_));
+  Layout layout = blocked(order, vector, across);
   if (split >= 0) {
     for (ir::LayoutAxis& a : layout.axes) {
       if (a.dim == split) a.divide = block;

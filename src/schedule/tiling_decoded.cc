@@ -139,6 +139,10 @@ Expr rows_of_decoded(const Stage& stage) {
   return columns == 1 ? ir::simplify(rows) : Expr();
 }
 
+int lanes_of_bytes(const Capabilities& caps) {
+  return caps.kind == TargetKind::wasm ? 16 : caps.vector_lanes;
+}
+
 int64_t few_rows(const Capabilities& caps) { return caps.group_size > 1 ? 8 : 1; }
 
 std::optional<List> list_for_few_rows(const Stage& stage, const Capabilities& caps) {
@@ -152,8 +156,13 @@ std::optional<List> list_for_few_rows(const Stage& stage, const Capabilities& ca
   tiling.vector_axis = vector.axis;
   tiling.lanes = vector.lanes;
   choose_blocks_of_factor(stage, decoded_factor(stage), caps, tiling);
-  const int64_t blocks = (extent_at(stage, vector.axis) + vector.lanes - 1) / vector.lanes;
+  const int64_t columns = extent_at(stage, vector.axis);
   tiling.vectors = costs_of(caps).sums / 2;  // a factor's parts take the other registers
+  if (const int longer = lanes_of_bytes(caps); columns % longer == 0 && longer > tiling.lanes) {
+    tiling.vectors = std::max(1, tiling.vectors * tiling.lanes / longer);
+    tiling.lanes = longer;
+  }
+  const int64_t blocks = (columns + tiling.lanes - 1) / tiling.lanes;
   while (tiling.vectors > 1 &&
          (blocks % tiling.vectors != 0 || blocks / tiling.vectors < costs_of(caps).least_sums))
     tiling.vectors /= 2;

@@ -304,6 +304,33 @@ TEST(EmitLowered, StridedLoads) {
   }
 }
 
+// Parts of bytes as floats, sixteen at a time.
+TEST(EmitLowered, FloatsOfSmallIntegers) {
+  constexpr int lanes = 16;
+  const Buffer in = buffer("in", DType::u8, {index(256)}), out = floats("out", 3 * 256);
+  const Var g = var("g");
+  const Expr first = Expr(g) * index(lanes);
+  const Expr byte = cast(Type(DType::i32, lanes), at(in, first, lanes));
+  const auto all = [](double value) { return constant(Type(DType::i32, lanes), value); };
+  const auto number = [&](const Expr& bits, int mask) {
+    return cast(Type(DType::f32, lanes), binary(BinaryOp::bit_and, bits, all(mask)));
+  };
+  const Expr eight = constant(Type(DType::f32, lanes), 8);
+  const Stmt body =
+      block({put(out, first, number(byte, 15) - eight),
+             put(out, first + index(256), number(binary(BinaryOp::shr, byte, all(4)), 15)),
+             put(out, first + index(512), number(binary(BinaryOp::shr, byte, all(2)), 7) - eight)});
+  std::vector<uint8_t> bytes(256);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
+  const Kernel kernel{"small", {{in, false}, {out, true}}, {}, grid(g, 16, body)};
+  const auto got = run_one(kernel, {memory_of(bytes), Memory(3 * 256 * 4)}, {}, 16);
+  for (size_t i = 0; i < 256; ++i) {
+    EXPECT_EQ(got[i], static_cast<float>(i % 16) - 8);
+    EXPECT_EQ(got[256 + i], static_cast<float>(i >> 4));
+    EXPECT_EQ(got[512 + i], static_cast<float>((i >> 2) % 8) - 8);
+  }
+}
+
 // 16-bit floats in, one operation, 16-bit floats out.
 TEST(EmitLowered, HalfPrecision) {
   for (DType dtype : {DType::f16, DType::bf16}) {

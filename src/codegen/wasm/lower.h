@@ -92,6 +92,8 @@ class Lowering {
   Pieces compute_binary(const ir::Expr& e);
   Pieces compute_select(const ir::Expr& e);
   std::optional<Pieces> compute_extreme(const ir::Select& select);
+  // Of a few bits of neighbouring bytes: a piece holds 16 of them until they become floats.
+  std::optional<Pieces> compute_small_numbers(const ir::Expr& e);
   Pieces arms(ValueId condition, const ir::Expr& yes, const ir::Expr& no);
   Pieces ramp(const ir::Ramp& e);
   Pieces make_vector(const ir::MakeVector& e);

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "codegen/small_numbers.h"
 #include "codegen/wasm/lower.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
@@ -163,6 +164,40 @@ std::optional<Pieces> Lowering::compute_extreme(const ir::Select& select) {
   return result;
 }
 
+std::optional<Pieces> Lowering::compute_small_numbers(const Expr& e) {
+  constexpr int lanes = 16;
+  if (e->type.lanes != lanes || guarded_) return std::nullopt;
+  const auto numbers = small_numbers(e);
+  const auto of = numbers ? shifted_bytes(numbers->words) : std::nullopt;
+  const auto* load = of ? ir::as<ir::Load>(of->bytes) : nullptr;
+  const auto* ramp = load ? ir::as<ir::Ramp>(load->indices[0]) : nullptr;
+  if (!ramp || ramp->stride != 1 || numbers->offset != std::trunc(numbers->offset) ||
+      std::abs(numbers->offset) > 64)
+    return std::nullopt;
+  const Place& place = places_.at(load->buffer.get());
+  if (place.kind != Place::Kind::memory) return std::nullopt;
+  const auto v = [&](Op op, ValueId a, ValueId b = 0) { return f_.op(op, ValType::v128, a, b); };
+  const auto all = [&](int byte) {
+    const uint64_t bytes = static_cast<uint8_t>(byte) * uint64_t{0x0101010101010101};
+    return f_.v128(bytes, bytes);
+  };
+  Linear first;
+  first.add(linear(ramp->base), 1);
+  const Address at = address(place, first);
+  ValueId bytes = f_.load(Op::v128_load, ValType::v128, at.pointer, at.offset, order_of(place));
+  if (of->shift > 0) bytes = v(Op::i8x16_shr_u, bytes, f_.i32(of->shift));
+  if ((255 >> of->shift) > numbers->mask) bytes = v(Op::v128_and, bytes, all(numbers->mask));
+  if (numbers->offset != 0) bytes = v(Op::i8x16_sub, bytes, all(static_cast<int>(numbers->offset)));
+  Pieces result;
+  for (int half = 0; half < 2; ++half) {
+    const ValueId halves = v(Op::i16x8_extend_low_i8x16_s + half, bytes);
+    for (int quarter = 0; quarter < 2; ++quarter)
+      result.push_back(
+          v(Op::f32x4_convert_i32x4_s, v(Op::i32x4_extend_low_i16x8_s + quarter, halves)));
+  }
+  return result;
+}
+
 Pieces Lowering::compute_select(const Expr& e) {
   const auto& select = static_cast<const ir::Select&>(*e);
   auto* splat = ir::as<ir::Broadcast>(select.condition);
@@ -190,6 +225,7 @@ Pieces Lowering::compute_select(const Expr& e) {
 }
 
 Pieces Lowering::compute(const Expr& e) {
+  if (const auto numbers = compute_small_numbers(e)) return *numbers;
   const ir::Type type = e->type;
   const bool is_scalar = type.is_scalar();
   switch (e->kind) {

@@ -240,6 +240,8 @@ enum class Op : uint32_t {
   f32x4_floor,
   f32x4_trunc,
   f32x4_nearest,
+  i8x16_shr_u = 0xfd0000 + 109,
+  i8x16_sub = 0xfd0000 + 113,
   f64x2_ceil = 0xfd0000 + 116,
   f64x2_floor,
   f64x2_trunc = 0xfd0000 + 122,
