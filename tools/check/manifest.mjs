@@ -108,8 +108,9 @@ function scriptRow({type, presence: {name, args: [arg]}}) {
   const [plain, read] = [scriptType(type), reader(type)];
   const maybe = `${plain} | undefined`;
   if (type.name === 'flag') return [plain, read];
-  if (name === 'lenient' || (name === 'unless' && arg !== '-1')) return [plain, `or(${read}, ${arg === '""' ? "''" : arg})`];
-  if (name === 'unless') return [maybe, `or(${read})`];
+  const none = name === 'unless' && (arg === '-1' || arg === '""');
+  if (name === 'lenient' || (name === 'unless' && !none)) return [plain, `or(${read}, ${arg === '""' ? "''" : arg})`];
+  if (none) return [maybe, `or(${read})`];
   if (name === 'some' && type.name === 'steps') return [plain, `or(${read}, [])`];
   if (name === 'some' && !isList(type)) return [maybe, `or(${read})`];
   if (name === 'when') return [maybe, `when(${arg === 'texture'}, ${read})`];

@@ -346,7 +346,7 @@ export interface LaunchEntry {
   /** Nodes of the model, for reports. */
   readonly origin: string;
   /** Why the side runs it. */
-  readonly reason: string;
+  readonly reason?: string;
 }
 
 const LAUNCH: Rows<LaunchEntry> = {
@@ -357,7 +357,7 @@ const LAUNCH: Rows<LaunchEntry> = {
   hardware: or(record(CALL)),
   operations: or(number, 0),
   origin: or(text, ''),
-  reason: or(text, ''),
+  reason: or(text),
 };
 
 export interface ManifestEntry {
