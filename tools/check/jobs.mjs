@@ -115,6 +115,7 @@ export function checks({onlyChanged = false} = {}) {
     program: node,
     args: ['tools/check/checks.mjs', group, ...(onlyChanged ? ['--changed'] : [])],
     cwd: root,
+    timeout: 3600, // of clang-tidy, which takes half a minute for each file that changed
     read: counted,
   }));
 }
