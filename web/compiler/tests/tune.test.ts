@@ -78,13 +78,15 @@ test('records decide what is compiled; lines that are none are left out', {skip}
   const plain = await compile(onnx, {target: 'wasm', wasm, records: ''});
   using model = await load(await compile(onnx, {target: 'wasm', wasm, tunable: true}), {threads: 1});
   const {records} = await model.tune({trials: 8, feeds: {x}});
-  // The slowest point that was measured, for both kinds of machines, is not what the compiler takes by itself.
-  const [slowest] = linesOf(records).filter((line) => 'trial' in line && !('failed' in line))
-    .sort((a, b) => Number(b['ratio']) - Number(a['ratio']));
-  assert.ok(slowest);
-  const {key, class: machine, trial: point} = slowest;
-  const lines = ['no record', JSON.stringify({key, class: machine, point}), '{"key": 1}'].join('\n');
-  assert.equal(sameCode(plain, await compile(onnx, {target: 'wasm', wasm, records: lines})), false);
+  // A slow point that was measured is not what the compiler takes by itself, unless its kernel has another layout.
+  const measured = linesOf(records).filter((line) => 'trial' in line && !('failed' in line))
+    .sort((one, other) => Number(other['ratio']) - Number(one['ratio']));
+  let changed = false;
+  for (const {key, class: machine, trial: point} of measured) {
+    const lines = ['no record', JSON.stringify({key, class: machine, point}), '{"key": 1}'].join('\n');
+    changed ||= !sameCode(plain, await compile(onnx, {target: 'wasm', wasm, records: lines}));
+  }
+  assert.ok(changed, 'no record changed the code');
   assert.equal(sameCode(plain, await compile(onnx, {target: 'wasm', wasm, records: 'no record\n'})), true);
 });
 
