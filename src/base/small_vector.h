@@ -110,7 +110,7 @@ class SmallVector {
   void grow(size_t count) {
     const size_t capacity = std::max<size_t>(count, size_t{2} * capacity_);
     T* larger = std::allocator<T>().allocate(capacity);
-    std::memcpy(static_cast<void*>(larger), begin(), size_ * sizeof(T));
+    std::memcpy(static_cast<void*>(larger), static_cast<const void*>(begin()), size_ * sizeof(T));
     if (!is_inline()) std::allocator<T>().deallocate(heap_, capacity_);
     heap_ = larger;
     capacity_ = static_cast<uint32_t>(capacity);

@@ -3,19 +3,10 @@
 #include "ir/build.h"
 
 namespace gossamer::codegen {
-namespace {
-
-std::optional<double> constant_of(const ir::Expr& e) {
-  const auto* same = ir::as<ir::Broadcast>(e);
-  return ir::as_float(same ? same->a : e);
-}
-
-}  // namespace
-
 std::optional<SmallNumbers> small_numbers(const ir::Expr& e) {
   if (const auto* difference = ir::as<ir::Binary>(e);
       difference && difference->op == ir::BinaryOp::sub) {
-    const std::optional<double> less = constant_of(difference->b);
+    const std::optional<double> less = ir::splat_float(difference->b);
     std::optional<SmallNumbers> numbers = small_numbers(difference->a);
     if (!less || !numbers || numbers->offset != 0) return std::nullopt;
     numbers->offset = *less;
@@ -26,7 +17,7 @@ std::optional<SmallNumbers> small_numbers(const ir::Expr& e) {
     return std::nullopt;
   const auto* bits = ir::as<ir::Binary>(cast->a);
   if (!bits || bits->op != ir::BinaryOp::bit_and) return std::nullopt;
-  const std::optional<double> mask = constant_of(bits->b);
+  const std::optional<int64_t> mask = ir::splat_int(bits->b);
   if (!mask || *mask < 0 || *mask > 15) return std::nullopt;
   return SmallNumbers{bits->a, static_cast<int>(*mask)};
 }
@@ -34,7 +25,7 @@ std::optional<SmallNumbers> small_numbers(const ir::Expr& e) {
 std::optional<ShiftedBytes> shifted_bytes(const ir::Expr& words) {
   if (const auto* shifted = ir::as<ir::Binary>(words);
       shifted && shifted->op == ir::BinaryOp::shr) {
-    const std::optional<double> by = constant_of(shifted->b);
+    const std::optional<int64_t> by = ir::splat_int(shifted->b);
     std::optional<ShiftedBytes> of = shifted_bytes(shifted->a);
     if (!of || of->shift > 0 || !by || *by < 0 || *by > 7) return std::nullopt;
     of->shift = static_cast<int>(*by);

@@ -404,6 +404,17 @@ std::optional<int64_t> as_int(const Expr& e) {
   return std::nullopt;
 }
 
+std::optional<double> splat_float(const Expr& e) {
+  if (auto* splat = as<Broadcast>(e)) return splat_float(splat->a);
+  auto* imm = as<FloatImm>(e);
+  return imm ? std::optional(imm->value) : std::nullopt;
+}
+
+std::optional<int64_t> splat_int(const Expr& e) {
+  if (auto* splat = as<Broadcast>(e)) return as_int(splat->a);
+  return as_int(e);
+}
+
 std::optional<double> as_float(const Expr& e) {
   if (auto* imm = as<FloatImm>(e)) return imm->value;
   if (auto* imm = as<IntImm>(e)) return Scalar{imm->type.dtype, imm->value, 0}.as_double();

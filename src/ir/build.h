@@ -101,6 +101,9 @@ Stmt barrier(Scope scope = Scope::group);
 // The value of an integer constant (IntImm, of any integer type or boolean).
 std::optional<int64_t> as_int(const Expr&);
 std::optional<double> as_float(const Expr&);  // FloatImm or IntImm
+// The FloatImm, the IntImm in every lane of a constant.
+std::optional<double> splat_float(const Expr&);
+std::optional<int64_t> splat_int(const Expr&);
 bool is_const(const Expr&, int64_t value);
 
 }  // namespace gossamer::ir

@@ -10,18 +10,6 @@
 namespace gossamer::ir {
 namespace {
 
-// The number in every lane of a constant.
-std::optional<double> splat_float(const Expr& e) {
-  if (auto* splat = as<Broadcast>(e)) return splat_float(splat->a);
-  auto* imm = as<FloatImm>(e);
-  return imm ? std::optional(imm->value) : std::nullopt;
-}
-
-std::optional<int64_t> splat_int(const Expr& e) {
-  if (auto* splat = as<Broadcast>(e)) return as_int(splat->a);
-  return as_int(e);
-}
-
 bool commutes(BinaryOp op) {
   switch (op) {
     case BinaryOp::add:

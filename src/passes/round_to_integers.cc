@@ -17,20 +17,13 @@ using ir::UnaryOp;
 constexpr double magic = 12582912;  // 1.5 * 2^23
 constexpr double largest = 65535;   // of an addend
 
-// The number that all lanes of an expression are.
-std::optional<double> known_number(const Expr& e) {
-  const auto* one = ir::as<ir::Broadcast>(e);
-  const auto* number = ir::as<ir::FloatImm>(one ? one->a : e);
-  return number ? std::optional(number->value) : std::nullopt;
-}
-
 const ir::Unary* as_round(const Expr& e) {
   const auto* unary = ir::as<ir::Unary>(e);
   return unary && unary->op == UnaryOp::round ? unary : nullptr;
 }
 
 bool is_whole(const Expr& e) {
-  if (const auto known = known_number(e)) return std::trunc(*known) == *known;
+  if (const auto known = ir::splat_float(e)) return std::trunc(*known) == *known;
   if (const auto* one = ir::as<ir::Broadcast>(e)) return is_whole(one->a);
   if (const auto* unary = ir::as<ir::Unary>(e))
     return unary->op == UnaryOp::round || unary->op == UnaryOp::floor ||
@@ -54,7 +47,7 @@ Expr rounded(const Expr& e) {
   if (const auto* round = as_round(number)) {
     number = round->a;
   } else if (sum && sum->op == BinaryOp::add && as_round(sum->a)) {
-    const auto known = known_number(sum->b);
+    const auto known = ir::splat_float(sum->b);
     if (known && std::trunc(*known) == *known && std::abs(*known) <= largest) {
       number = as_round(sum->a)->a;
       addend = static_cast<int64_t>(*known);

@@ -32,6 +32,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.max_private_bytes = 512 << 10;
       c.dots = c.byte_dots = true;
       c.floats_for_halves = true;
+      c.byte_lanes = 16;
       break;
     case TargetKind::webgpu:
     case TargetKind::opencl:

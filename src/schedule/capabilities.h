@@ -45,7 +45,9 @@ struct Capabilities {
   bool windows_in_halves = false;                // sums over a window read 16 bits instead of 32
   bool converts_halves = false;                  // f16 to and from f32 by an instruction
   bool masks_loads = false;  // machine code loads lanes of a select's arm only where it is taken
-  bool has_ldexp = false;    // an instruction for ir::BinaryOp::ldexp
+  int byte_lanes =
+      0;  // bytes that code works on together before they are widened; 0: as vector_lanes
+  bool has_ldexp = false;          // an instruction for ir::BinaryOp::ldexp
   bool floats_for_halves = false;  // no instruction, and memory for floats in their place
   bool has_f16 = false;            // f16 tensors are stored as such
   bool has_bytes = true;           // memory is addressed in bytes, else in words of 32 bits

@@ -120,22 +120,14 @@ class Reduction {
 
   // Of terms x * (y * scale), where all of a round of the outermost loop share the scale: the
   // round's sum is multiplied by it, instead of each term.
-  struct Scaled {
-    Expr term, scale;
-  };
-  std::optional<Scaled> scale_of_rounds(const Walk& walk, const std::vector<LoopId>& loops) {
-    const Factors factors = factors_of(stage_);
-    if (!factors.a.get() || !nest_.staged.empty() || destination_.computed || joined_.loop >= 0 ||
-        accumulators_.size() != 1 || stage_.reduce_axes.size() != 1 || mask_of(walk))
-      return std::nullopt;
-    const ir::Var& axis = stage_.reduce_axes[0];
-    const ScaledFactor a = scaled_in_blocks(factors.a, axis), b = scaled_in_blocks(factors.b, axis);
-    const ScaledFactor& scaled = a.scale ? a : b;
+  std::optional<ScaledFactor> scale_of_rounds(const Walk& walk, const std::vector<LoopId>& loops) {
+    const ScaledFactor scaled = scaled_product(stage_);
     const LoopId outermost = loops.front();
     const auto split = std::ranges::find_if(nest_.splits, [&](const Split& one) {
       return one.whole == walk.reduced[0] && one.parts[0] == outermost;
     });
-    if (!scaled.scale.get() || split == nest_.splits.end() ||
+    if (!scaled.scale.get() || split == nest_.splits.end() || !nest_.staged.empty() ||
+        destination_.computed || joined_.loop >= 0 || mask_of(walk) ||
         nest_.loop(outermost).kind != ir::LoopKind::serial)
       return std::nullopt;
     int64_t steps = 1;
@@ -145,17 +137,16 @@ class Reduction {
     for (const LoopId id : nest_.leaves(walk.reduced[0]))
       if (id != outermost) first[nest_.loop(id).var.get()] = ir::index(0);
     const ir::VarMap map = points_map(walk);
-    const Expr term = a.scale ? a.factor * factors.b : factors.a * b.factor;
-    return Scaled{ir::substitute(term, map),
-                  ir::substitute(ir::substitute(scaled.scale, map), first)};
+    return ScaledFactor{ir::substitute(scaled.factor, map),
+                        ir::substitute(ir::substitute(scaled.scale, map), first), scaled.block};
   }
 
-  Stmt scaled_rounds(const std::vector<LoopId>& loops, const Scaled& scaled) {
+  Stmt scaled_rounds(const std::vector<LoopId>& loops, const ScaledFactor& scaled) {
     const ir::Buffer& all = accumulators_[0];
     const ir::Buffer part = ir::buffer(all->name + ".part", all->dtype, shape_, ir::Scope::priv);
     const auto in_tile = [&](const Stmt& one) { return in_nest(nest_, coordinates_, tile_, one); };
     const std::vector<LoopId> inside(loops.begin() + 1, loops.end());
-    const Stmt add = ir::store(part, cell_, sum(ir::load(part, cell_), scaled.term));
+    const Stmt add = ir::store(part, cell_, sum(ir::load(part, cell_), scaled.factor));
     const Stmt join =
         ir::store(all, cell_, ir::fma(ir::load(part, cell_), scaled.scale, ir::load(all, cell_)));
     const Stmt round = ir::block({in_tile(ir::store(part, cell_, ir::zero(all->dtype))),

@@ -9,7 +9,6 @@
 #include "schedule/stage_in.h"
 #include "schedule/texture_layout.h"
 #include "schedule/tiling.h"
-#include "schedule/tiling_decoded.h"
 #include "schedule/tiling_parts.h"
 
 namespace gossamer::schedule {
@@ -165,7 +164,7 @@ Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int axis
     }
   }
   int across = lanes * vectors_without_rows(stage, axis, caps_);
-  if (may_pack_decoded(stage, load, axis)) across = std::max(across, lanes_of_bytes(caps_));
+  if (may_pack_decoded(stage, load, axis)) across = std::max(across, caps_.byte_lanes);
   Layout layout = blocked(order, vector, across);
   if (split >= 0) {
     for (ir::LayoutAxis& a : layout.axes) {

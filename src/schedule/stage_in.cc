@@ -112,6 +112,15 @@ ScaledFactor scaled_in_blocks(const Expr& factor, const ir::Var& axis) {
   return {factor, {}};
 }
 
+ScaledFactor scaled_product(const ops::Stage& stage) {
+  const Factors factors = factors_of(stage);
+  if (!factors.a.get() || factors.terms != 1 || stage.reduce_axes.size() != 1) return {};
+  const ScaledFactor a = scaled_in_blocks(factors.a, stage.reduce_axes[0]);
+  if (a.scale) return {a.factor * factors.b, a.scale, a.block};
+  const ScaledFactor b = scaled_in_blocks(factors.b, stage.reduce_axes[0]);
+  return {factors.a * b.factor, b.scale, b.block};
+}
+
 bool is_decoded_from(const ops::Stage& stage, const ir::Load& load) {
   if (stage.kind != ops::StageKind::reduce || stage.reduce_axes.size() != 1) return false;
   const Expr factor = decoded_factor(stage);

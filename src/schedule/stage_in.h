@@ -27,6 +27,8 @@ struct ScaledFactor {
   int64_t block = 0;  // steps
 };
 ScaledFactor scaled_in_blocks(const ir::Expr& factor, const ir::Var& axis);
+// The product of a sum along one axis, without the scale of one of its factors.
+ScaledFactor scaled_product(const ops::Stage& stage);
 // Whether a load is part of that factor.
 bool is_decoded_from(const ops::Stage& stage, const ir::Load& load);
 

@@ -139,10 +139,6 @@ Expr rows_of_decoded(const Stage& stage) {
   return columns == 1 ? ir::simplify(rows) : Expr();
 }
 
-int lanes_of_bytes(const Capabilities& caps) {
-  return caps.kind == TargetKind::wasm ? 16 : caps.vector_lanes;
-}
-
 int64_t few_rows(const Capabilities& caps) { return caps.group_size > 1 ? 8 : 1; }
 
 std::optional<List> list_for_few_rows(const Stage& stage, const Capabilities& caps) {
@@ -158,7 +154,8 @@ std::optional<List> list_for_few_rows(const Stage& stage, const Capabilities& ca
   choose_blocks_of_factor(stage, decoded_factor(stage), caps, tiling);
   const int64_t columns = extent_at(stage, vector.axis);
   tiling.vectors = costs_of(caps).sums / 2;  // a factor's parts take the other registers
-  if (const int longer = lanes_of_bytes(caps); columns % longer == 0 && longer > tiling.lanes) {
+  if (const int longer = caps.byte_lanes;
+      longer > 0 && columns % longer == 0 && longer > tiling.lanes) {
     tiling.vectors = std::max(1, tiling.vectors * tiling.lanes / longer);
     tiling.lanes = longer;
   }

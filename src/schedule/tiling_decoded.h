@@ -13,9 +13,6 @@ namespace gossamer::schedule {
 ir::Expr rows_of_decoded(const ops::Stage& stage);
 // The axis of the columns, which that factor depends on.
 size_t column_of_decoded(const ops::Stage& stage);
-// So many neighbours are decoded together: as many as a register has bytes, where code works on
-// them before they become floats.
-int lanes_of_bytes(const Capabilities& caps);
 // At most this many rows are few: a kernel of its own computes them.
 int64_t few_rows(const Capabilities& caps);
 // More rows than this are many: a kernel of its own with larger tiles computes them on GPUs.

@@ -68,7 +68,7 @@ Expr with(const Expr& e, const Expr& part, const Expr& replacement) {
   return ir::rewrite(e, rewriter);
 }
 
-bool has_points(const Stage& stage) {
+bool has_many_points(const Stage& stage) {
   int64_t points = 1;
   for (const Expr& extent : stage.extents)
     points *= std::clamp<int64_t>(ir::as_int(extent).value_or(least_points), 0, least_points);
@@ -105,7 +105,7 @@ void read_tables(Stage& stage, ops::Program& before) {
 
 // Whether a stage loads a buffer in its result, and nothing else: of several it would decode each.
 bool reads_alone(const Stage& stage, const Buffer& buffer) {
-  return stage.kind == StageKind::compute && has_points(stage) &&
+  return stage.kind == StageKind::compute && has_many_points(stage) &&
          std::ranges::all_of(loads_of(stage.result),
                              [&](const ir::Load* load) { return load->buffer.same(buffer); });
 }
@@ -114,7 +114,8 @@ void store_bytes(ops::Program& program, Stage& stage,
                  const std::unordered_set<const ir::BufferNode*>& kept) {
   const Buffer wide = stage.output;
   const bool has_result = stage.kind == StageKind::compute || stage.kind == StageKind::reduce;
-  if (!has_result || wide->dtype != DType::f32 || kept.contains(wide.get()) || !has_points(stage))
+  if (!has_result || wide->dtype != DType::f32 || kept.contains(wide.get()) ||
+      !has_many_points(stage))
     return;
   const Expr decoded = stage.result, byte = function_in(decoded, ir::NodeKind::Cast).byte;
   if (!byte.get()) return;
@@ -148,7 +149,7 @@ void use_tables(ops::Program& program, const std::unordered_set<const ir::Buffer
   }
   for (ops::Entry& entry : program) {
     Stage* stage = entry.stage();
-    if (stage && stage->kind == StageKind::compute && has_points(*stage))
+    if (stage && stage->kind == StageKind::compute && has_many_points(*stage))
       read_tables(*stage, result);
     result.push_back(std::move(entry));
   }
