@@ -78,15 +78,13 @@ test('records decide what is compiled; lines that are none are left out', {skip}
   const plain = await compile(onnx, {target: 'wasm', wasm, records: ''});
   using model = await load(await compile(onnx, {target: 'wasm', wasm, tunable: true}), {threads: 1});
   const {records} = await model.tune({trials: 8, feeds: {x}});
-  // A slow point that was measured is not what the compiler takes by itself, unless its kernel has another layout.
-  const measured = linesOf(records).filter((line) => 'trial' in line && !('failed' in line))
-    .sort((one, other) => Number(other['ratio']) - Number(one['ratio']));
-  let changed = false;
-  for (const {key, class: machine, trial: point} of measured) {
-    const lines = ['no record', JSON.stringify({key, class: machine, point}), '{"key": 1}'].join('\n');
-    changed ||= !sameCode(plain, await compile(onnx, {target: 'wasm', wasm, records: lines}));
-  }
-  assert.ok(changed, 'no record changed the code');
+  // A tile of two rows is not what the compiler takes by itself; some points make the same code as its own.
+  const measured = linesOf(records).find((line) => String(line['trial']).startsWith('contraction'));
+  assert.ok(measured);
+  const {key, class: machine, trial} = measured;
+  const point = String(trial).replace(/tile\(i0, \d+\)/, 'tile(i0, 2)');
+  const lines = ['no record', JSON.stringify({key, class: machine, point}), '{"key": 1}'].join('\n');
+  assert.equal(sameCode(plain, await compile(onnx, {target: 'wasm', wasm, records: lines})), false);
   assert.equal(sameCode(plain, await compile(onnx, {target: 'wasm', wasm, records: 'no record\n'})), true);
 });
 
