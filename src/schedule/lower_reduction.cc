@@ -121,6 +121,7 @@ class Reduction {
   // Of terms x * (y * scale), where all of a round of the outermost loop share the scale: the
   // round's sum is multiplied by it, instead of each term.
   std::optional<ScaledFactor> scale_of_rounds(const Walk& walk, const std::vector<LoopId>& loops) {
+    if (walk.reduced.empty() || loops.empty()) return std::nullopt;
     const ScaledFactor scaled = scaled_product(stage_);
     const LoopId outermost = loops.front();
     const auto split = std::ranges::find_if(nest_.splits, [&](const Split& one) {
