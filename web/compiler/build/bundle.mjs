@@ -16,6 +16,7 @@ const modules = [['compiler.wasm', compilerWasm], ...['tuner.wasm', 'gguf.wasm']
   module: existsSync(linked) ? optimized(linked) : undefined,
 }));
 
+rmSync(dist, {recursive: true, force: true});
 mkdirSync(dist, {recursive: true});
 await bundle({
   entryPoints: {compiler: join(folder, 'src/index.ts')},
@@ -28,7 +29,6 @@ writeDeclarations(folder);
 
 /** Those of classes that pages may have (src/shipped.ts), as its addresses say. */
 const records = join(dist, 'records'), shipped = resolve(folder, '../../src/shipped');
-rmSync(records, {recursive: true, force: true});
 mkdirSync(records);
 for (const name of readdirSync(shipped).filter((each) => each.endsWith('.jsonl'))) {
   const lines = readFileSync(join(shipped, name), 'utf8').split('\n').filter((line) => /"(class|costs)":"(webgpu|webgl|wasm)/.test(line));
