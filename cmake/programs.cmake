@@ -23,7 +23,8 @@ if(GS_WASM)
   gs_add_reactor(tuner SOURCES ${sources} ${tuner_sources} LIBRARIES gossamer_compiler gossamer_inspect)
   # The compiler of @gossamer/ort, without lazy tensors, gradients and weights of GGUF files, and that of @gossamer/llm, which
   # has the last. Alone in their object files, the sources that these replace are not linked.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/graph/lower_gradient.cc ${PROJECT_SOURCE_DIR}/src/ops/nn/block_formats.cc
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/graph/gradient_op.cc
+    ${PROJECT_SOURCE_DIR}/src/lower/lower_gradient.cc ${PROJECT_SOURCE_DIR}/src/ops/nn/block_formats.cc
     PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   gs_sources(web/compiler/models model_sources tests)
   gs_add_reactor(models SOURCES ${sources} ${model_sources} LIBRARIES gossamer_compiler)

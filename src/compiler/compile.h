@@ -17,8 +17,8 @@
 #include "ops/opdef.h"
 #include "package/package.h"
 #include "package/write.h"
-#include "schedule/capabilities.h"
-#include "schedule/choice.h"
+#include "records/choice.h"
+#include "target/capabilities.h"
 
 namespace gossamer::compiler {
 
@@ -78,7 +78,7 @@ struct Options {
 // What compiling a stage gave, for `inspect` and dumps.
 struct KernelReport {
   std::string name, origin, schedule, ir, code;
-  std::string key, machine;                   // of records: schedule/choice.h
+  std::string key, machine;                   // of records: records/choice.h
   bool recorded = false;                      // at a point of records,
   std::string near = {};                      // of this kernel, where it is not its own
   std::string shipped = {};                   // that came with the compiler, for such devices

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autoschedule/default_schedule.h"
 #include "ir/build.h"
 #include "onnx/model_writer.h"
 

@@ -11,9 +11,10 @@
 #include <cstring>
 #include <map>
 
+#include "autoschedule/default_schedule.h"
 #include "compiler/canonical.h"
 #include "compiler/pipeline.h"
-#include "graph/fuse.h"
+#include "group/group_stages.h"
 #include "interp/eval.h"
 #include "interp/stages.h"
 #include "interp/steps.h"
@@ -21,15 +22,14 @@
 #include "ir/print.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
+#include "layout/layout.h"
 #include "ops/cases.h"
-#include "schedule/default_schedule.h"
-#include "schedule/group_stages.h"
-#include "schedule/layout.h"
-#include "schedule/layout_records.h"
-#include "schedule/legalize_stages.h"
+#include "records/layout_records.h"
+#include "rewrite/legalize_stages.h"
+#include "rewrite/winograd.h"
 #include "schedule/lower.h"
 #include "schedule/trace.h"
-#include "schedule/winograd.h"
+#include "stages/fuse.h"
 
 namespace gossamer::compiler {
 

@@ -1,7 +1,8 @@
 // Gradients of the catalog's operators on every target's kernels, against the stages themselves.
+#include "autodiff/gradient_of_case.h"
+#include "autoschedule/tiling.h"
 #include "compiler/differential.h"
-#include "graph/gradient_of_case.h"
-#include "schedule/tiling.h"
+#include "stages/pattern.h"
 
 namespace gossamer::compiler {
 namespace {

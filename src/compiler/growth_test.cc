@@ -2,13 +2,13 @@
 // counts once: choices within choices share their parts, and as trees they would grow without end.
 #include <gtest/gtest.h>
 
+#include "autoschedule/default_schedule.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/wasm/emit.h"
 #include "compiler/pipeline.h"
 #include "compiler/shaders.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
-#include "schedule/default_schedule.h"
 
 namespace gossamer::compiler {
 namespace {

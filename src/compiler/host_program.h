@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "compiler/planner.h"
-#include "graph/plan_memory.h"
-#include "graph/stage_graph.h"
-#include "ops/step.h"
+#include "memory/plan_memory.h"
 #include "package/package.h"
+#include "stages/stage_graph.h"
+#include "stages/step.h"
 
 namespace gossamer::compiler {
 

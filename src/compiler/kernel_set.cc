@@ -7,7 +7,7 @@
 #include "ir/build.h"
 #include "ir/print.h"
 #include "passes/flatten_access.h"
-#include "schedule/choice.h"
+#include "records/choice.h"
 #include "schedule/trace.h"
 
 namespace gossamer::compiler {

@@ -7,17 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "autoschedule/default_schedule.h"
 #include "base/result.h"
 #include "compiler/canonical.h"
 #include "compiler/compile.h"
 #include "compiler/passed_kernels.h"
 #include "compiler/prepared.h"
 #include "ir/rewrite.h"
-#include "ops/program.h"
 #include "package/package.h"
-#include "schedule/capabilities.h"
-#include "schedule/default_schedule.h"
-#include "schedule/group.h"
+#include "stages/group.h"
+#include "stages/program.h"
+#include "target/capabilities.h"
 
 namespace gossamer::compiler {
 

@@ -3,20 +3,19 @@
 #include <algorithm>
 #include <set>
 
+#include "autoschedule/default_schedule.h"
+#include "autoschedule/tiling_decoded.h"
 #include "compiler/operations.h"
+#include "group/few_rows.h"
+#include "group/group_stages.h"
+#include "group/long_rounds.h"
 #include "ir/build.h"
 #include "ir/estimate.h"
 #include "ir/simplify.h"
 #include "ir/type_rules.h"
 #include "ops/linearize.h"
 #include "passes/flatten_access.h"
-#include "schedule/access.h"
-#include "schedule/default_schedule.h"
-#include "schedule/few_rows.h"
-#include "schedule/group_stages.h"
-#include "schedule/long_rounds.h"
-#include "schedule/tiling.h"
-#include "schedule/tiling_decoded.h"
+#include "stages/access.h"
 
 namespace gossamer::compiler {
 namespace {

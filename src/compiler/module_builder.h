@@ -14,11 +14,11 @@
 #include "compiler/host_program.h"
 #include "compiler/kernel_set.h"
 #include "compiler/planner.h"
-#include "graph/plan_memory.h"
-#include "graph/stage_graph.h"
+#include "group/group_stages.h"
+#include "memory/plan_memory.h"
 #include "package/write.h"
-#include "schedule/capabilities.h"
-#include "schedule/group_stages.h"
+#include "stages/stage_graph.h"
+#include "target/capabilities.h"
 
 namespace gossamer::compiler {
 

@@ -1,7 +1,7 @@
 // How much arithmetic a launch does: what profiles divide by its time.
 #pragma once
 
-#include "schedule/group.h"
+#include "stages/group.h"
 
 namespace gossamer::compiler {
 

@@ -11,7 +11,7 @@
 #include "compiler/canonical.h"
 #include "compiler/pipeline.h"
 #include "compiler/shaders.h"
-#include "schedule/capabilities.h"
+#include "target/capabilities.h"
 
 namespace gossamer::compiler {
 

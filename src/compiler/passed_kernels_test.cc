@@ -2,12 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "autoschedule/default_schedule.h"
 #include "compiler/compile.h"
 #include "compiler/prepared.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "onnx/model_writer.h"
-#include "schedule/records.h"
+#include "records/records.h"
 
 namespace gossamer::compiler {
 namespace {

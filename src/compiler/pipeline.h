@@ -6,7 +6,7 @@
 
 #include "ir/nodes.h"
 #include "ir/verify.h"
-#include "schedule/capabilities.h"
+#include "target/capabilities.h"
 
 namespace gossamer::compiler {
 

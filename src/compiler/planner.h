@@ -3,8 +3,8 @@
 #pragma once
 
 #include "codegen/plan_function.h"
-#include "graph/stage_graph.h"
 #include "package/package.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer::compiler {
 

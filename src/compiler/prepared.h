@@ -8,13 +8,13 @@
 #include <tuple>
 #include <vector>
 
+#include "autoschedule/default_schedule.h"
 #include "base/result.h"
 #include "compiler/canonical.h"
 #include "graph/graph.h"
-#include "graph/stage_graph.h"
-#include "schedule/capabilities.h"
-#include "schedule/default_schedule.h"
-#include "schedule/group_stages.h"
+#include "group/group_stages.h"
+#include "stages/stage_graph.h"
+#include "target/capabilities.h"
 
 namespace gossamer::compiler {
 

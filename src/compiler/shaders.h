@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ir/nodes.h"
-#include "schedule/capabilities.h"
+#include "target/capabilities.h"
 
 namespace gossamer::compiler {
 

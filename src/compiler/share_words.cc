@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "autoschedule/default_schedule.h"
 #include "compiler/module_builder.h"
 #include "ir/rewrite.h"
+#include "layout/texture_layout.h"
 #include "schedule/in_place.h"
-#include "schedule/texture_layout.h"
 
 namespace gossamer::compiler {
 namespace {

@@ -1,12 +1,12 @@
 // Sorts taken apart by digits give what the sort itself gives.
-#include "schedule/radix_sort.h"
+#include "rewrite/radix_sort.h"
 
 #include <algorithm>
 #include <limits>
 
+#include "autoschedule/test_stages.h"
 #include "interp/stages.h"
-#include "schedule/sort.h"
-#include "schedule/test_stages.h"
+#include "rewrite/sort.h"
 
 namespace gossamer::schedule {
 namespace {

@@ -1,5 +1,5 @@
 // Halves that products read again and again are converted once, to the same results.
-#include "schedule/widen_halves.h"
+#include "rewrite/widen_halves.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "schedule/winograd.h"
+#include "rewrite/winograd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,12 +6,12 @@
 #include <limits>
 #include <random>
 
+#include "autoschedule/default_schedule.h"
+#include "autoschedule/test_stages.h"
 #include "interp/stages.h"
-#include "schedule/access.h"
-#include "schedule/default_schedule.h"
-#include "schedule/layout_records.h"
-#include "schedule/test_stages.h"
-#include "schedule/tiling.h"
+#include "records/layout_records.h"
+#include "stages/access.h"
+#include "stages/pattern.h"
 
 namespace gossamer::schedule {
 namespace {

@@ -5,9 +5,9 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "ops/cases.h"
-#include "ops/program.h"
-#include "ops/states.h"
-#include "schedule/legalize_stages.h"
+#include "rewrite/legalize_stages.h"
+#include "stages/program.h"
+#include "stages/states.h"
 
 namespace gossamer::compiler {
 namespace {

@@ -4,9 +4,10 @@
 #include <cstdio>
 
 #include "base/strings.h"
-#include "graph/stage_graph.h"
+#include "lower/lower.h"
 #include "onnx/reader.h"
 #include "ops/opdef.h"
+#include "stages/stage_graph.h"
 #include "tune/space.h"
 
 namespace gossamer::inspect {

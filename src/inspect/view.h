@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "schedule/layout_records.h"
-#include "schedule/records.h"
+#include "records/layout_records.h"
+#include "records/records.h"
 
 namespace gossamer::inspect {
 

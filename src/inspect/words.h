@@ -5,7 +5,7 @@
 #include <string>
 
 #include "graph/graph.h"
-#include "schedule/records.h"
+#include "records/records.h"
 
 namespace gossamer::compiler {
 struct KernelReport;

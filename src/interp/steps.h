@@ -5,7 +5,7 @@
 #include <span>
 
 #include "interp/expr_eval.h"
-#include "ops/program.h"
+#include "stages/program.h"
 
 namespace gossamer::interp {
 

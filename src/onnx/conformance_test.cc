@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "graph/stage_graph.h"
+#include "interp/fold_constants.h"
 #include "interp/stages.h"
+#include "lower/lower.h"
 #include "onnx/reader.h"
 #include "onnx/testdata.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer::onnx {
 namespace {

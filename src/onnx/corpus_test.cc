@@ -9,10 +9,11 @@
 #include <random>
 #include <regex>
 
-#include "graph/stage_graph.h"
+#include "lower/lower.h"
 #include "onnx/reader.h"
 #include "onnx/testdata.h"
 #include "onnx/write_model.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer::onnx {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 #include "graph/control_flow.h"
-#include "graph/lower_gradient.h"
+#include "graph/gradient_op.h"
 #include "ir/build.h"
 #include "onnx/facts.h"
 #include "onnx/order.h"

@@ -4,10 +4,11 @@
 
 #include <cstring>
 
-#include "graph/stage_graph.h"
 #include "ir/build.h"
+#include "lower/lower.h"
 #include "onnx/model_writer.h"
 #include "onnx/proto.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer::onnx {
 namespace {

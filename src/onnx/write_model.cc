@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "graph/control_flow.h"
-#include "graph/lower_gradient.h"
+#include "graph/gradient_op.h"
 #include "ir/build.h"
 #include "onnx/message.h"
 #include "onnx/tensor.h"
@@ -329,7 +329,7 @@ class Writer {
     return message;
   }
 
-  // ONNX's Gradient names the tensors that stand behind its inputs (graph/lower_gradient.h).
+  // ONNX's Gradient names the tensors that stand behind its inputs (lower/lower_gradient.h).
   static void add_gradient(const graph::Node& node, const std::vector<std::string>& names,
                            Message& message) {
     const size_t values = node.inputs.size() / 2;

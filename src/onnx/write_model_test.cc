@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
-#include "graph/stage_graph.h"
 #include "ir/build.h"
+#include "lower/lower.h"
 #include "onnx/model_writer.h"
 #include "onnx/proto.h"
 #include "onnx/reader.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer::onnx {
 namespace {

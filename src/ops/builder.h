@@ -12,8 +12,8 @@
 #include "ir/build.h"
 #include "ir/simplify.h"
 #include "ops/opdef.h"
-#include "ops/program.h"
 #include "ops/strings.h"
+#include "stages/program.h"
 
 namespace gossamer::ops {
 
@@ -137,7 +137,7 @@ class Builder {
                  const std::function<Expr(Point)>& body);
   // `past`, continued along `axis`: its rows before `first(point)`, then `count` new ones, where
   // `fresh(point)` counts them from 0, then zeros. Where a model keeps states, only the new rows
-  // are written (graph/append_rows.h).
+  // are written (stages/append_rows.h).
   Tensor append(std::string name, const Tensor& past, Shape shape, int axis, const Expr& count,
                 const std::function<Expr(Point)>& first, const std::function<Expr(Point)>& fresh);
   // A stage whose loads are all of host values is also evaluated now, and its result is a host

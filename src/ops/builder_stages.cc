@@ -7,7 +7,7 @@
 #include "ops/host_value.h"
 #include "ops/linearize.h"
 #include "ops/reads.h"
-#include "ops/search.h"
+#include "stages/search.h"
 
 namespace gossamer::ops {
 namespace {

@@ -2,7 +2,7 @@
 #include "ir/rewrite.h"
 #include "ops/builder.h"
 #include "ops/linearize.h"
-#include "ops/states.h"
+#include "stages/states.h"
 
 namespace gossamer::ops {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/stage.h"
+#include "stages/stage.h"
 
 namespace gossamer::ops {
 

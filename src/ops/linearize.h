@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/simplify.h"
-#include "ops/stage.h"
+#include "stages/stage.h"
 
 namespace gossamer::ops {
 

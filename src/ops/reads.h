@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "ops/stage.h"
+#include "stages/stage.h"
 
 namespace gossamer::ops {
 

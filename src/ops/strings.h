@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "ops/stage.h"
+#include "stages/stage.h"
 
 namespace gossamer::ops {
 

@@ -8,12 +8,12 @@
 #include <span>
 
 #include "ir/build.h"
-#include "schedule/access.h"
+#include "online/online.h"
 #include "schedule/lower.h"
-#include "schedule/online.h"
 #include "schedule/texels.h"
 #include "schedule/tile.h"
-#include "schedule/tiling.h"
+#include "stages/access.h"
+#include "stages/pattern.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -435,6 +435,13 @@ std::vector<ops::Stage> scheduled_stages(const Group& group, const Capabilities&
 }
 
 }  // namespace
+
+bool skips_lanes(const ops::Stage& stage, int axis, const Capabilities& caps) {
+  if (stage.kind != ops::StageKind::compute || !caps.is_vector_unit()) return false;
+  const auto extent = ir::as_int(stage.extents[static_cast<size_t>(axis)]);
+  return !extent || (*extent > caps.vector_lanes && *extent % caps.vector_lanes != 0 &&
+                     !is_blocked(stage.output->layout));
+}
 
 std::string_view name_of(Primitive primitive) { return primitives[static_cast<size_t>(primitive)]; }
 std::string_view name_of(Tail tail) { return tails[static_cast<size_t>(tail)]; }

@@ -24,9 +24,9 @@
 
 #include <vector>
 
-#include "schedule/group.h"
 #include "schedule/list.h"
 #include "schedule/schedule.h"
+#include "stages/group.h"
 
 namespace gossamer::schedule {
 
@@ -40,6 +40,10 @@ Result<Schedule> apply(const ops::Stage& stage, const Capabilities& capabilities
 // pattern than its own.
 Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capabilities,
                                     const Point& point, Names names);
+
+// Whether the vectors of a map lie along an axis that they may not divide, or whose extent a run
+// tells: the lanes past its end are skipped.
+bool skips_lanes(const ops::Stage& stage, int axis, const Capabilities& caps);
 
 std::string_view name_of(Primitive);
 std::string_view name_of(Tail);

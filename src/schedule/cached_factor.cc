@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "schedule/schedule.h"
-#include "schedule/stage_in.h"
+#include "stages/factors.h"
 
 namespace gossamer::schedule {
 

@@ -1,9 +1,9 @@
 // A factor of a sum's products in memory of the invocation, computed once for all of its rows.
 #pragma once
 
-#include "ops/stage.h"
 #include "schedule/coordinates.h"
 #include "schedule/nest.h"
+#include "stages/stage.h"
 
 namespace gossamer::schedule {
 

@@ -3,10 +3,10 @@
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
-#include "schedule/access.h"
 #include "schedule/schedule.h"
 #include "schedule/stage_in.h"
 #include "schedule/texels.h"
+#include "stages/access.h"
 
 namespace gossamer::schedule {
 namespace {

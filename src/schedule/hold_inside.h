@@ -1,8 +1,8 @@
 // Memory that does not forgive accesses outside of its buffers.
 #pragma once
 
-#include "ops/stage.h"
 #include "schedule/nest.h"
+#include "stages/stage.h"
 
 namespace gossamer::schedule {
 

@@ -1,7 +1,7 @@
 // Illegal uses of primitives are errors that say why.
 #include <gtest/gtest.h>
 
-#include "schedule/test_stages.h"
+#include "autoschedule/test_stages.h"
 
 namespace gossamer::schedule {
 namespace {

@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
-#include "schedule/access.h"
+#include "stages/access.h"
 
 namespace gossamer::schedule {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "schedule/default_schedule.h"
-#include "schedule/group_stages.h"
-#include "schedule/test_stages.h"
+#include "autoschedule/default_schedule.h"
+#include "autoschedule/test_stages.h"
+#include "group/group_stages.h"
 
 namespace gossamer::schedule {
 namespace {

@@ -4,7 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "schedule/online.h"
+#include "online/online.h"
+#include "schedule/schedule.h"
 
 namespace gossamer::schedule {
 
@@ -32,7 +33,5 @@ class KeyWalk {
  private:
   ir::Expr keys() const;
 };
-
-Result<ir::Kernel> lower_online_vectors(const Group& group, std::span<const Schedule> schedules);
 
 }  // namespace gossamer::schedule

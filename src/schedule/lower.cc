@@ -7,13 +7,12 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
-#include "schedule/access.h"
 #include "schedule/cached_factor.h"
 #include "schedule/coordinates.h"
 #include "schedule/hold_inside.h"
 #include "schedule/lower_loops.h"
-#include "schedule/scatter.h"
-#include "schedule/texture_layout.h"
+#include "stages/access.h"
+#include "stages/pattern.h"
 
 namespace gossamer::schedule {
 namespace {

@@ -8,12 +8,13 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
-#include "schedule/access.h"
+#include "online/online.h"
 #include "schedule/in_place.h"
 #include "schedule/lower.h"
 #include "schedule/lower_loops.h"
-#include "schedule/online.h"
+#include "schedule/lower_online.h"
 #include "schedule/tile.h"
+#include "stages/access.h"
 
 namespace gossamer::schedule {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "ops/stage.h"
 #include "schedule/coordinates.h"
 #include "schedule/nest.h"
 #include "schedule/schedule.h"
+#include "stages/stage.h"
 
 namespace gossamer::schedule {
 

@@ -6,10 +6,11 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
-#include "schedule/access.h"
 #include "schedule/key_walk.h"
 #include "schedule/lower_loops.h"
+#include "schedule/lower_online.h"
 #include "schedule/tile.h"
+#include "stages/access.h"
 
 namespace gossamer::schedule {
 namespace {

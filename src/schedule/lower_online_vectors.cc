@@ -4,9 +4,10 @@
 
 #include "ir/build.h"
 #include "ir/simplify.h"
-#include "schedule/access.h"
 #include "schedule/key_walk.h"
 #include "schedule/lower_loops.h"
+#include "schedule/lower_online.h"
+#include "stages/access.h"
 
 namespace gossamer::schedule {
 namespace {

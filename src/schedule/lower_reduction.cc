@@ -6,10 +6,10 @@
 #include "ir/estimate.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
-#include "schedule/access.h"
 #include "schedule/lower_loops.h"
 #include "schedule/stage_in.h"
-#include "schedule/tiling.h"
+#include "stages/access.h"
+#include "stages/factors.h"
 
 namespace gossamer::schedule {
 namespace {

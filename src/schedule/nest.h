@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/nodes.h"
-#include "ops/stage.h"
+#include "stages/stage.h"
 
 namespace gossamer::schedule {
 

@@ -1,7 +1,7 @@
 // Each primitive's effect on a small stage, as loop IR.
 #include <gtest/gtest.h>
 
-#include "schedule/test_stages.h"
+#include "autoschedule/test_stages.h"
 
 namespace gossamer::schedule {
 namespace {

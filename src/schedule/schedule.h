@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "schedule/capabilities.h"
 #include "schedule/nest.h"
+#include "target/capabilities.h"
 
 namespace gossamer::schedule {
 

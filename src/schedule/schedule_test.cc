@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <array>
 
+#include "autoschedule/default_schedule.h"
+#include "autoschedule/tiling.h"
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/verify.h"
-#include "schedule/access.h"
-#include "schedule/default_schedule.h"
-#include "schedule/layout.h"
-#include "schedule/texture_layout.h"
-#include "schedule/tiling.h"
+#include "layout/layout.h"
+#include "layout/texture_layout.h"
+#include "stages/access.h"
+#include "stages/pattern.h"
 
 namespace gossamer::schedule {
 namespace {

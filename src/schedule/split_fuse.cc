@@ -4,8 +4,8 @@
 
 #include "ir/build.h"
 #include "ir/simplify.h"
-#include "schedule/access.h"
 #include "schedule/schedule.h"
+#include "stages/access.h"
 
 namespace gossamer::schedule {
 

@@ -1,8 +1,8 @@
 // Tiles of operands in group memory, as loop IR.
 #include <gtest/gtest.h>
 
-#include "schedule/test_stages.h"
-#include "schedule/tiling.h"
+#include "autoschedule/test_stages.h"
+#include "autoschedule/tiling.h"
 
 namespace gossamer::schedule {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
-#include "schedule/access.h"
+#include "stages/access.h"
 
 namespace gossamer::schedule {
 namespace {

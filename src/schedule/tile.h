@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "schedule/group.h"
 #include "schedule/schedule.h"
+#include "stages/group.h"
 
 namespace gossamer::schedule {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "schedule/group.h"
 #include "schedule/schedule.h"
+#include "stages/group.h"
 
 namespace gossamer::schedule {
 

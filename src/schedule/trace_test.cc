@@ -4,10 +4,10 @@
 
 #include <array>
 
-#include "schedule/default_schedule.h"
-#include "schedule/layout.h"
-#include "schedule/scatter.h"
-#include "schedule/test_stages.h"
+#include "autoschedule/default_schedule.h"
+#include "autoschedule/test_stages.h"
+#include "layout/layout.h"
+#include "rewrite/scatter.h"
 
 namespace gossamer::schedule {
 namespace {

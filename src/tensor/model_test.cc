@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "graph/control_flow.h"
-#include "graph/stage_graph.h"
 #include "ir/build.h"
+#include "lower/lower.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer::tensor {
 namespace {

@@ -1,8 +1,9 @@
 #include "tensor/one_node.h"
 
-#include "graph/stage_graph.h"
 #include "ir/build.h"
 #include "ir/simplify.h"
+#include "lower/lower.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer::tensor {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "graph/lower_gradient.h"
+#include "graph/gradient_op.h"
 #include "tensor/one_node.h"
 
 namespace gossamer::tensor {

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/stage_graph.h"
+#include "lower/lower.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer::tensor {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/lower_gradient.h"
+#include "graph/gradient_op.h"
 #include "ir/build.h"
 #include "ir/scalar.h"
 

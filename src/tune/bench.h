@@ -12,7 +12,7 @@
 #include "compiler/compile.h"
 #include "compiler/passed_kernels.h"
 #include "compiler/prepared.h"
-#include "schedule/records.h"
+#include "records/records.h"
 #include "tune/measurer.h"
 
 namespace gossamer::tune {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ir/build.h"
-#include "schedule/access.h"
+#include "stages/access.h"
 
 namespace gossamer::tune {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedule/choice.h"
+#include "records/choice.h"
 
 namespace gossamer::tune {
 

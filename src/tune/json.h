@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "schedule/layout_records.h"
+#include "records/layout_records.h"
 
 namespace gossamer::tune {
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "onnx/model_writer.h"
-#include "schedule/winograd.h"
+#include "rewrite/winograd.h"
 #include "tune/batch_text.h"
 #include "tune/text.h"
 #include "tune/tuner.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/choice.h"
+#include "records/choice.h"
 #include "tune/learned_costs.h"
 
 namespace gossamer::tune {

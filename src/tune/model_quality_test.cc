@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-#include "schedule/test_stages.h"
+#include "autoschedule/test_stages.h"
 #include "tune/features.h"
 #include "tune/replay.h"
 #include "tune/space.h"

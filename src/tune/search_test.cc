@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "schedule/test_stages.h"
+#include "autoschedule/test_stages.h"
 
 namespace gossamer::tune {
 namespace {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "autoschedule/default_schedule.h"
 #include "ir/build.h"
 
 namespace gossamer::tune {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/choice.h"
+#include "records/choice.h"
 #include "tune/features.h"
 
 namespace gossamer::tune {

@@ -7,7 +7,8 @@
 #include <set>
 #include <string>
 
-#include "schedule/test_stages.h"
+#include "autoschedule/default_schedule.h"
+#include "autoschedule/test_stages.h"
 
 namespace gossamer::tune {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "schedule/records.h"
+#include "records/records.h"
 #include "tune/learned_costs.h"
 #include "tune/measurer.h"
 #include "tune/tuner.h"
@@ -16,13 +16,13 @@ namespace gossamer::tune {
 // A record a line: {"key": "...", "class": "wasm", "point": "contraction rows=4"}; other members
 // are left alone. Key, class and points are those of `gossamer inspect --space`. The last one of a
 // key and class counts. With a "ratio" (of its time to the default point's) of 1 or more the
-// default point stays. With "structure" and "extents" (schedule/records.h) it is for kernels near
+// default point stays. With "structure" and "extents" (records/records.h) it is for kernels near
 // it, too, which know it as "kernel". With "shipped", a class of devices, it came with the compiler
 // and comes after those that did not. Lines that begin with # are comments. Lines with a "trial" in
 // place of the point are a search's.
 //
 // Of a layout: {"key": "...", "class": "wasm", "layout": "axis=3"} or "plain"
-// (schedule/layout_records.h); "ratio" and "shipped" as of points. With "layouts", a list of
+// (records/layout_records.h); "ratio" and "shipped" as of points. With "layouts", a list of
 // objects of "key" and "layout", all of one class, it is a search's.
 //
 // With "costs" (tune/learned_costs.h) it is what searches of such kernels begin with.

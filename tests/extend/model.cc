@@ -1,11 +1,12 @@
 #include "extend/model.h"
 
 #include "gossamer/model_file.h"
-#include "graph/stage_graph.h"
 #include "interp/stages.h"
+#include "lower/lower.h"
 #include "onnx/model_writer.h"
 #include "onnx/reader.h"
 #include "ops/cases.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer::extend {
 namespace {

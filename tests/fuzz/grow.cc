@@ -223,7 +223,7 @@ class Grower {
       leaf.dims.resize(leaf.data.shape.size());
       for (size_t axis = 0; axis < leaf.dims.size(); ++axis) {
         const int64_t extent = leaf.data.shape[axis];
-        if (extent == 0) continue;  // a dimension is at least 1: graph/lower.cc
+        if (extent == 0) continue;  // a dimension is at least 1: lower/lower.cc
         if (!named.contains(extent)) named[extent] = random_.chance(extent == 1 ? 0.1 : 0.5);
         if (shared ? named[extent] : random_.chance(extent == 1 ? 0.05 : 0.25))
           leaf.dims[axis] = shared ? cat("n", extent) : cat(leaf.name, "_", axis);

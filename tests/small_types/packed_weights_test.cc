@@ -2,12 +2,13 @@
 // read.
 #include <gtest/gtest.h>
 
-#include "graph/stage_graph.h"
 #include "interp/expr_eval.h"
 #include "interp/stages.h"
 #include "ir/small_float.h"
+#include "lower/lower.h"
 #include "onnx/model_writer.h"
 #include "onnx/reader.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer {
 namespace {

@@ -8,7 +8,7 @@ test('the sources have no circle, and their imports are seen', () => {
   const edges = namedBy(sources());
   assert.deepEqual(circles(edges), []);
   assert.ok(edges.get('web/runtime/src/model.ts').includes('web/runtime/src/feeds.ts'));
-  assert.ok(edges.get('src/ops/program.h').includes('src/ops/stage.h'));
+  assert.ok(edges.get('src/stages/program.h').includes('src/stages/stage.h'));
 });
 
 test('imports of types close circles too', () => {

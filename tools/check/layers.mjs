@@ -64,7 +64,7 @@ export function checkLayers() {
   const problems = unlisted();
   for (const {file, line, from, to, target} of includes()) {
     // A test may join layers: it compares what one makes with what another computes.
-    if (file.endsWith('_test.cc')) continue;
+    if (/_test\.(cc|h)$/.test(file)) continue;
     const {folders, headers} = visible(from);
     if (!folders.has(to) && !headers.has(target)) {
       problems.push(`${file}:${line}: ${from} may not include ${target} (cmake/layers.txt)`);
@@ -76,7 +76,7 @@ export function checkLayers() {
 export function picture() {
   const edges = new Map();
   for (const {file, from, to} of includes()) {
-    if (file.endsWith('_test.cc')) continue;
+    if (/_test\.(cc|h)$/.test(file)) continue;
     edges.set(`${from}\t${to}`, [from, to]);
   }
   const name = (folder) => folder.replace(/^src\//, '');

@@ -1,4 +1,4 @@
-// No operator's name may occur where any operator is compiled: src/schedule, src/passes, src/codegen.
+// No operator's name may occur where any operator is compiled: from src/target to src/group, src/passes, src/codegen.
 // A name is found
 //   - as a quoted string, in ONNX's spelling ("Conv"), whatever the operator;
 //   - inside an identifier, in any spelling (conv_tile, MatMulSchedule, layer_normalization), unless all
@@ -9,7 +9,7 @@ import {existsSync} from 'node:fs';
 import path from 'node:path';
 import {allFiles, read, report, root} from './repository.mjs';
 
-const watched = /^src\/(schedule|passes|codegen)\/.*\.(cc|h|def|c)$/;
+const watched = /^src\/(target|online|schedule|autoschedule|records|rewrite|layout|group|passes|codegen)\/.*\.(cc|h|def|c)$/;
 
 // Words that the loop language, its targets and its schedules use with their own meaning; the names of
 // scalar operations (src/ir/ops.def) join them.

@@ -5,7 +5,7 @@
 // `make test ARGS=--all` run everything.
 import {hashOf} from './verdicts.mjs';
 
-const MIDDLE = ['schedule', 'passes', 'codegen'];
+const MIDDLE = ['target', 'online', 'schedule', 'autoschedule', 'records', 'rewrite', 'layout', 'group', 'passes', 'codegen'];
 
 /** Whether a static library (libgossamer_NAME.a) is of the middle. */
 export const isMiddle = (library) => MIDDLE.some((layer) => new RegExp(`^libgossamer_${layer}(_\\w+)?\\.a$`).test(library));

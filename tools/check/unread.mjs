@@ -11,15 +11,15 @@ const test = /_test\.cc$/;
 const structs = [
   {name: 'Options', header: 'src/compiler/compile.h', called: 'options_?', readers: /^src\//},
   {name: 'Options', header: 'include/gossamer/options.def', row: /^GS_OPTION\(\S+, (\w+),/gm, called: 'options_?', readers: /^src\//},
-  {name: 'Capabilities', header: 'src/schedule/capabilities.h', called: '(?:\\w*caps|capabilities)_?(?:\\(\\))?', readers: /^src\//, table: 'src/schedule/capabilities.cc'},
-  {name: 'Costs', header: 'src/schedule/costs.h', called: 'costs(?:_|_of\\(\\w+\\))?', readers: /^src\//, table: 'src/schedule/costs.cc'},
-  {name: 'Stage', header: 'src/ops/stage.def', row: /^GS_STAGE\(.*, (\w+)\)/gm, readers: /^src\//},
-  {name: 'Step', header: 'src/ops/step.h', readers: /^src\//},
+  {name: 'Capabilities', header: 'src/target/capabilities.h', called: '(?:\\w*caps|capabilities)_?(?:\\(\\))?', readers: /^src\//, table: 'src/target/capabilities.cc'},
+  {name: 'Costs', header: 'src/target/costs.h', called: 'costs(?:_|_of\\(\\w+\\))?', readers: /^src\//, table: 'src/target/costs.cc'},
+  {name: 'Stage', header: 'src/stages/stage.def', row: /^GS_STAGE\(.*, (\w+)\)/gm, readers: /^src\//},
+  {name: 'Step', header: 'src/stages/step.h', readers: /^src\//},
   {name: 'OpDef', header: 'src/ops/opdef.h', readers: /^(src|tools)\//, givers: /^src\/ops\//},
 ];
 const kinds = [
-  {name: 'StageKind', header: 'src/ops/stage.h'},
-  {name: 'StepKind', header: 'src/ops/step.h'},
+  {name: 'StageKind', header: 'src/stages/stage.h'},
+  {name: 'StepKind', header: 'src/stages/step.h'},
 ];
 // IR nodes that only text makes, each with its reason.
 const madeFromText = new Map();
@@ -109,7 +109,7 @@ function idleKinds(files, textsOf) {
       const asked = new RegExp(`(?:[=!]=\\s*|\\bcase\\s+|\\bis\\(\\s*)${full}`);
       if (!anyOf(textsOf((file) => file.startsWith('src/')), made)) problems.push(`${header}: nothing makes ${name}::${value}`);
       // Printing a kind is not yet doing something about it.
-      const texts = textsOf((file) => file.startsWith('src/') && !['src/ops/stage.cc', 'src/ops/step.cc'].includes(file));
+      const texts = textsOf((file) => file.startsWith('src/') && !['src/stages/stage.cc', 'src/stages/step.cc'].includes(file));
       if (!anyOf(texts, asked)) problems.push(`${header}: nothing asks for ${name}::${value}`);
     }
   }

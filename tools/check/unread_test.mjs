@@ -28,7 +28,7 @@ test('an option that nothing reads is found, and so is its flag', () => {
 });
 
 test('setting is not reading', () => {
-  const header = 'src/schedule/capabilities.h';
+  const header = 'src/target/capabilities.h';
   const texts = new Map(real).set(header, real.get(header).replace('int unroll = 4;', 'int unroll = 4; int dead = 1;'));
   const setter = 'src/compiler/compile.cc';
   texts.set(setter, `${real.get(setter)}\nvoid f(Capabilities& caps) { caps.dead = 2; } // caps.dead\n`);
@@ -38,10 +38,10 @@ test('setting is not reading', () => {
 });
 
 test('fields of stages and of operators', () => {
-  assert.deepEqual(planted('src/ops/stage.def', 'GS_STAGE(plain, bool, view)', 'GS_STAGE(plain, bool, view)\nGS_STAGE(plain, bool, dead)'), [
-    'src/ops/stage.def: nothing reads Stage::dead',
+  assert.deepEqual(planted('src/stages/stage.def', 'GS_STAGE(plain, bool, view)', 'GS_STAGE(plain, bool, view)\nGS_STAGE(plain, bool, dead)'), [
+    'src/stages/stage.def: nothing reads Stage::dead',
   ]);
-  assert.deepEqual(planted('src/ops/step.h', 'ir::Expr rounds;', 'ir::Expr rounds, dead;'), ['src/ops/step.h: nothing reads Step::dead']);
+  assert.deepEqual(planted('src/stages/step.h', 'ir::Expr rounds;', 'ir::Expr rounds, dead;'), ['src/stages/step.h: nothing reads Step::dead']);
   assert.deepEqual(planted('src/ops/opdef.h', 'CaseSource cases;', 'CaseSource cases;\n  std::function<int(int)> dead = {};'), [
     'src/ops/opdef.h: nothing reads OpDef::dead',
     'src/ops/opdef.h: no entry gives OpDef::dead',
@@ -49,13 +49,13 @@ test('fields of stages and of operators', () => {
 });
 
 test('kinds that nothing makes', () => {
-  assert.deepEqual(planted('src/ops/stage.h', 'enum class StageKind : uint8_t { compute,', 'enum class StageKind : uint8_t { compute, dead,'), [
-    'src/ops/stage.h: nothing makes StageKind::dead',
-    'src/ops/stage.h: nothing asks for StageKind::dead',
+  assert.deepEqual(planted('src/stages/stage.h', 'enum class StageKind : uint8_t { compute,', 'enum class StageKind : uint8_t { compute, dead,'), [
+    'src/stages/stage.h: nothing makes StageKind::dead',
+    'src/stages/stage.h: nothing asks for StageKind::dead',
   ]);
-  assert.deepEqual(planted('src/ops/step.h', 'enum class StepKind : uint8_t {', 'enum class StepKind : uint8_t { dead,'), [
-    'src/ops/step.h: nothing makes StepKind::dead',
-    'src/ops/step.h: nothing asks for StepKind::dead',
+  assert.deepEqual(planted('src/stages/step.h', 'enum class StepKind : uint8_t {', 'enum class StepKind : uint8_t { dead,'), [
+    'src/stages/step.h: nothing makes StepKind::dead',
+    'src/stages/step.h: nothing asks for StepKind::dead',
   ]);
   assert.deepEqual(planted('src/ir/nodes.def', 'GS_STMT(Block,', 'GS_STMT(Dead, F(Expr, e))\nGS_STMT(Block,'), [
     'src/ir/nodes.def: nothing makes Dead',

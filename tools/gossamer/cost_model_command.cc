@@ -9,6 +9,7 @@
 #include <span>
 
 #include "api/open_model.h"
+#include "autoschedule/default_schedule.h"
 #include "gossamer/commands.h"
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/progress.h"

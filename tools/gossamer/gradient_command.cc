@@ -5,7 +5,7 @@
 #include "api/files.h"
 #include "gossamer/commands.h"
 #include "gossamer/model_file.h"
-#include "graph/lower_gradient.h"
+#include "graph/gradient_op.h"
 #include "onnx/write_model.h"
 
 namespace gossamer::command {

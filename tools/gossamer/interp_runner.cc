@@ -2,9 +2,10 @@
 #include "base/strings.h"
 #include "gossamer/model_file.h"
 #include "gossamer/runner.h"
-#include "graph/stage_graph.h"
 #include "interp/stages.h"
 #include "ir/build.h"
+#include "lower/lower.h"
+#include "stages/stage_graph.h"
 
 namespace gossamer::command {
 namespace {

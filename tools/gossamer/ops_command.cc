@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "autodiff/gradient_of_case.h"
 #include "gossamer/commands.h"
-#include "graph/gradient_of_case.h"
-#include "graph/place_on_side.h"
 #include "ir/scalar.h"
 #include "ops/cases.h"
+#include "stages/place_on_side.h"
 
 namespace gossamer::command {
 namespace {

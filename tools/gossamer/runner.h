@@ -12,8 +12,8 @@
 #include "graph/graph.h"
 #include "onnx/known.h"
 #include "ops/opdef.h"
+#include "records/choice.h"
 #include "runtime/tensor.h"
-#include "schedule/choice.h"
 
 namespace gossamer::command {
 

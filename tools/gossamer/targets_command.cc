@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "gossamer/commands.h"
-#include "schedule/capabilities.h"
+#include "target/capabilities.h"
 
 #ifdef GOSSAMER_LLVM
 #include "codegen/llvm/emit.h"

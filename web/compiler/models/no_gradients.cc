@@ -1,6 +1,6 @@
 // models.wasm compiles models and never differentiates: a model with a Gradient node has an unknown
 // operator.
-#include "graph/lower_gradient.h"
+#include "lower/lower_gradient.h"
 
 namespace gossamer::graph {
 

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+
+#include "stages/stage_graph.h"
+
+namespace gossamer::graph {
+
+// Evaluates stages whose inputs are all constants if the result is at most `limit` bytes.
+void fold_constants(StageGraph&, size_t limit = 4096);
+
+}  // namespace gossamer::graph
