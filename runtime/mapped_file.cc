@@ -37,6 +37,13 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
+void MappedFile::release(std::span<const std::byte> bytes) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto at = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t begin = (at + page - 1) / page * page, end = (at + bytes.size()) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 Result<std::map<std::string, StoredTensor, std::less<>>> parse_safetensors(
     std::span<const std::byte> file) {
   if (file.size() < 8) return fail("the file is too short for a safetensors file");

@@ -19,6 +19,9 @@ class MappedFile {
   MappedFile& operator=(MappedFile&&) = delete;
   ~MappedFile();
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Takes pages that lie wholly within bytes of a mapped file out of this process's memory; they
+  // are read again when they are used.
+  static void release(std::span<const std::byte> bytes);
 
  private:
   explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}

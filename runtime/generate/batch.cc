@@ -165,7 +165,6 @@ Result<Batch::Chosen> Batch::run(std::span<const int64_t> tokens, std::span<cons
                                  bool has_logits) {
   const auto samples = static_cast<int64_t>(before.size());
   const int64_t count = static_cast<int64_t>(tokens.size()) / samples;
-  const int64_t most = std::ranges::max(before);
   std::deque<HostTensor> made;  // until the call returns
   std::vector<DeviceFeed> feeds;
   for (const Port& port : model_.inputs()) {
@@ -181,9 +180,7 @@ Result<Batch::Chosen> Batch::run(std::span<const int64_t> tokens, std::span<cons
     if (port.name == ids_input) {
       made.push_back(integers_of(port, {samples, count}, tokens));
     } else if (port.name == mask_input) {
-      for (const int64_t each : before)
-        for (int64_t at = 0; at < most + count; ++at) values.push_back(at < each + count);
-      made.push_back(integers_of(port, {samples, most + count}, values));
+      made.push_back(mask_of(port, before, count));
     } else if (port.name == positions_input) {
       // Rank 3 has positions in time, height and width, which are equal for text.
       const bool streams = port.shape.size() == 3;

@@ -1,7 +1,9 @@
 #include "runtime/generate/feeds.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "ir/scalar.h"
 #include "runtime/generate/sampling.h"
 
 namespace gossamer::runtime {
@@ -24,6 +26,29 @@ HostTensor integers(const Port& port, std::vector<int64_t> shape, int64_t first,
   const int64_t row = shape.empty() ? 1 : shape.back();
   for (int64_t at = 0; at < count; ++at) values.push_back(first + step * (at % row));
   return integers_of(port, std::move(shape), values);
+}
+
+HostTensor mask_of(const Port& port, std::span<const int64_t> before, int64_t count) {
+  const auto texts = static_cast<int64_t>(before.size());
+  const int64_t tokens = std::ranges::max(before) + count;
+  const bool by_token = port.shape.size() == 4;
+  const int64_t rows = by_token ? count : 1;
+  HostTensor mask{port.dtype, {texts, tokens}, {}};
+  if (by_token) mask.shape = {texts, 1, rows, tokens};
+  const auto size = static_cast<size_t>(ir::byte_size(port.dtype));
+  mask.bytes.resize(static_cast<size_t>(texts * rows * tokens) * size);
+  const bool adds = by_token && ir::is_float(port.dtype);
+  const ir::Scalar seen =
+      adds ? ir::Scalar::of_float(port.dtype, 0) : ir::Scalar::of_int(port.dtype, 1);
+  const ir::Scalar hidden =
+      adds ? ir::Scalar::of_float(port.dtype, -std::numeric_limits<double>::infinity())
+           : ir::Scalar::of_int(port.dtype, 0);
+  std::byte* to = mask.bytes.data();
+  for (const int64_t each : before)
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t at = 0; at < tokens; ++at, to += size)
+        ir::write_scalar(at < each + (by_token ? row + 1 : count) ? seen : hidden, to);
+  return mask;
 }
 
 size_t place_of(const std::vector<Port>& ports, std::string_view name) {

@@ -26,6 +26,11 @@ HostTensor integers(const Port& port, std::vector<int64_t> shape, int64_t first,
 HostTensor integers_of(const Port& port, std::vector<int64_t> shape,
                        std::span<const int64_t> values);
 
+// Which tokens those of a run see, for texts with so many tokens before its `count`. Of rank 2 a
+// row each of ones and zeros; of rank 4 [texts, 1, count, tokens], where tokens do not see later
+// ones: zeros and -inf, which scores are added to, if it has floats, else ones and zeros.
+HostTensor mask_of(const Port& port, std::span<const int64_t> before, int64_t count);
+
 // By name; their number where there is none.
 size_t place_of(const std::vector<Port>& ports, std::string_view name);
 

@@ -81,12 +81,12 @@ Result<> Generator::begin_state(const TextCache* cache) {
 
 std::optional<HostTensor> Generator::counted(const Port& port, int64_t before,
                                              int64_t count) const {
-  if (port.name == "attention_mask") return integers(port, {1, before + count}, 1, 0);
+  if (port.name == mask_input) return mask_of(port, {{before}}, count);
   // Rank 3 has positions in time, height and width, which are equal for text.
-  if (port.name == "position_ids" && port.shape.size() == 3)
+  if (port.name == positions_input && port.shape.size() == 3)
     return integers(port, {3, 1, count}, before, 1);
-  if (port.name == "position_ids") return integers(port, {1, count}, before, 1);
-  if (port.name == "num_logits_to_keep") return integers(port, {}, 1, 0);
+  if (port.name == positions_input) return integers(port, {1, count}, before, 1);
+  if (port.name == kept_input) return integers(port, {}, 1, 0);
   return std::nullopt;
 }
 

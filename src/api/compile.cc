@@ -73,7 +73,11 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
 
 Result<> write_to(const Package& package, const std::string& folder) {
   package::Files files;
-  for (const Package::File& file : package.files) files.push_back({file.name, file.bytes});
+  for (const Package::File& file : package.files)
+    files.push_back({.name = file.name,
+                     .bytes = {},
+                     .size = file.bytes.size(),
+                     .parts = {{.length = file.bytes.size(), .view = file.bytes}}});
   return write_package(folder, files);
 }
 

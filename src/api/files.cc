@@ -61,13 +61,36 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-Result<> write_file(const fs::path& path, std::span<const std::byte> bytes) {
+namespace {
+
+// `release`: called with what is written.
+Result<> write_file(const fs::path& path, const package::File& file,
+                    const std::function<void(std::span<const std::byte>)>& release) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(bytes.data()),
-            static_cast<std::streamsize>(bytes.size()));
+  constexpr size_t most = size_t{1} << 24;  // at a time
+  file.each([&](std::span<const std::byte> bytes) {
+    while (!bytes.empty() && out) {
+      const auto now = bytes.first(std::min(most, bytes.size()));
+      out.write(reinterpret_cast<const char*>(now.data()),
+                static_cast<std::streamsize>(now.size()));
+      release(now);
+      bytes = bytes.subspan(now.size());
+    }
+  });
   out.close();
   if (!out) return fail_at(path.string(), cat("cannot be written: ", std::strerror(errno)));
   return {};
+}
+
+}  // namespace
+
+Result<> write_file(const fs::path& path, std::span<const std::byte> bytes) {
+  return write_file(path,
+                    {.name = {},
+                     .bytes = {},
+                     .size = bytes.size(),
+                     .parts = {{.length = bytes.size(), .view = bytes}}},
+                    [](auto) {});
 }
 
 std::shared_ptr<onnx::ExternalFiles> external_files(const fs::path& folder) {
@@ -85,7 +108,8 @@ std::shared_ptr<onnx::ExternalFiles> external_files(const fs::path& folder) {
         auto file = runtime::MappedFile::open(whole.string());
         if (!file) return fail(file.error().message, "put the file into the model's folder");
         return mapped->emplace_back(*std::move(file)).bytes();
-      });
+      },
+      runtime::MappedFile::release);
 }
 
 Result<> write_files(const fs::path& folder, const package::Files& files) {
@@ -116,7 +140,8 @@ Result<package::Files> read_package(const fs::path& folder) {
   return files;
 }
 
-Result<> write_package(const fs::path& folder, const package::Files& files) {
+Result<> write_package(const fs::path& folder, const package::Files& files,
+                       const onnx::ExternalFiles* external) {
   std::error_code error;
   fs::path target = folder;
   if (!target.has_filename()) target = target.parent_path();  // "out/" names out
@@ -143,7 +168,10 @@ Result<> write_package(const fs::path& folder, const package::Files& files) {
   for (const package::File& file : files) {
     const fs::path path = temporary / file.name;
     fs::create_directories(path.parent_path(), error);
-    if (auto written = write_file(path, file.bytes); !written) return abandon(written.error());
+    const auto written = write_file(path, file, [&](std::span<const std::byte> bytes) {
+      if (external) external->release(bytes);
+    });
+    if (!written) return abandon(written.error());
   }
   // A folder cannot be replaced in one step: the old one moves aside and goes when the new is
   // there.

@@ -31,7 +31,9 @@ Result<> write_files(const std::filesystem::path& folder, const package::Files& 
 
 // Writes the files to a temporary sibling and renames it into place, so that a folder is either the
 // whole new package or what was there before. Replaces only a folder that is empty or a package.
-Result<> write_package(const std::filesystem::path& folder, const package::Files& files);
+// `external`: whose views the files have; what is written leaves memory.
+Result<> write_package(const std::filesystem::path& folder, const package::Files& files,
+                       const onnx::ExternalFiles* external = nullptr);
 
 // The files of a folder that write_package wrote, by name.
 Result<package::Files> read_package(const std::filesystem::path& folder);

@@ -130,7 +130,8 @@ Result<OpenedModel> open_folder(const fs::path& folder, std::string_view dtype) 
         if (name != plan->made) return named(*files, name);
         GS_ASSIGN(MappedFile file, converted(*plan, *files));
         return made->emplace_back(std::move(file)).bytes();
-      });
+      },
+      MappedFile::release);
   return model;
 }
 

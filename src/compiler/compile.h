@@ -57,6 +57,9 @@ struct Options {
   // Files of external data by their sizes in bytes, whose large weights only the caller reads:
   // files of weights list them as package::File::parts.
   std::map<std::string, uint64_t, std::less<>> held = {};
+  // Files of weights have views of the model and of `external` instead of copies
+  // (package::File::parts): both outlive them.
+  bool view_weights = false;
   bool fuse = true;     // false: every stage is a kernel, for comparisons
   bool expose = false;  // what kernels make are outputs too (graph::expose_stages)
   onnx::Known known;    // fixed shapes, dimensions, values and lengths of the inputs

@@ -363,11 +363,21 @@ Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
     GS_ASSIGN(const auto bytes, bytes_of(source, stages_.constants[i].name, graph, model));
     GS_TRY(
         fits_storage(weight, module_.tensors[static_cast<size_t>(weight.tensor)].storage, bytes));
-    constants.push_back({weight.name, weight.dtype, weight.shape, bytes});
+    constants.push_back({weight.name,
+                         weight.dtype,
+                         weight.shape,
+                         bytes,
+                         {},
+                         options_.view_weights && source.file >= 0});
   }
-  GS_ASSIGN(package::WeightFiles files,
-            package::write_weights(constants, options_.shard_bytes, options_.share_weights,
-                                   options_.pieces && target_of(target_).pages));
+  GS_ASSIGN(
+      package::WeightFiles files,
+      package::write_weights(constants, {.most = options_.shard_bytes,
+                                         .shared = options_.share_weights,
+                                         .pieces = options_.pieces && target_of(target_).pages,
+                                         .on_read = [&](std::span<const std::byte> bytes) {
+                                           if (options_.external) options_.external->release(bytes);
+                                         }}));
   std::vector<int> file_of(order.size(), -1);
   for (size_t at = 0; at < inside.size(); ++at) file_of[inside[at]] = files.file_of[at];
   files.file_of = std::move(file_of);

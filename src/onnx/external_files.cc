@@ -56,4 +56,18 @@ Result<Bytes> ExternalFiles::range(const std::string& path, uint64_t offset, uin
   return all.subspan(offset, length);
 }
 
+void ExternalFiles::release(Bytes bytes) const {
+  if (!release_) return;
+  for (const auto& [path, all] : opened_) {
+    const std::less<> before;
+    if (before(bytes.data(), all.data()) ||
+        before(all.data() + all.size(), bytes.data() + bytes.size()))
+      continue;
+    // Reading may have brought pages before these, too.
+    const auto at = static_cast<size_t>(bytes.data() - all.data());
+    const size_t more = std::min(at, size_t{1} << 22);
+    return release_(all.subspan(at - more, bytes.size() + more));
+  }
+}
+
 }  // namespace gossamer::onnx

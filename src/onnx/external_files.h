@@ -30,7 +30,10 @@ class ExternalFiles {
   // A whole file, by its normal path from the model's folder; the bytes stay as long as the
   // function does.
   using Open = std::function<Result<Bytes>(const std::string& path)>;
-  explicit ExternalFiles(Open open) : open_(std::move(open)) {}
+  // Called with bytes of an opened file that may leave memory until they are read again.
+  using Release = std::function<void(Bytes bytes)>;
+  explicit ExternalFiles(Open open, Release release = {})
+      : open_(std::move(open)), release_(std::move(release)) {}
   ExternalFiles(const ExternalFiles&) = delete;
   ExternalFiles& operator=(const ExternalFiles&) = delete;
 
@@ -39,11 +42,14 @@ class ExternalFiles {
   // `length` bytes from byte `offset` on, a view that stays as long as this object. Errors, which
   // name the file: those of opening it, a range beyond its end.
   Result<Bytes> range(const std::string& path, uint64_t offset, uint64_t length);
+  // Says that `bytes`, which may be anybody's, are not read soon.
+  void release(Bytes bytes) const;
   // Those that were asked for and are there, by their paths.
   const std::map<std::string, Bytes, std::less<>>& opened() const { return opened_; }
 
  private:
   Open open_;
+  Release release_;
   std::set<std::string, std::less<>> expected_;
   std::map<std::string, Bytes, std::less<>> opened_;
 };

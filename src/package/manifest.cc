@@ -147,12 +147,29 @@ class Writer {
 
 }  // namespace
 
-std::string content_hash(std::span<const std::byte> bytes) {
+void File::each(const std::function<void(std::span<const std::byte>)>& on_bytes) const {
+  if (parts.empty()) return on_bytes(bytes);
+  size_t at = 0;
+  for (const FilePart& part : parts) {
+    GS_CHECK(part.range.file.empty(), "only the caller has these bytes");
+    if (part.view.empty()) {
+      on_bytes(std::span(bytes).subspan(at, part.length));
+      at += part.length;
+    } else {
+      on_bytes(part.view);
+    }
+  }
+}
+
+std::string hash_text(uint64_t xxh3) {
   constexpr char digits[] = "0123456789abcdef";
-  uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
   std::string text(16, '0');
-  for (int at = 15; at >= 0; --at, hash >>= 4) text[static_cast<size_t>(at)] = digits[hash & 15];
+  for (int at = 15; at >= 0; --at, xxh3 >>= 4) text[static_cast<size_t>(at)] = digits[xxh3 & 15];
   return text;
+}
+
+std::string content_hash(std::span<const std::byte> bytes) {
+  return hash_text(XXH3_64bits(bytes.data(), bytes.size()));
 }
 
 File write_kernel_sources(Module& module) {
@@ -172,9 +189,8 @@ File write_kernel_sources(Module& module) {
 File write_manifest(const Module& module, const Files& files) {
   std::vector<FileEntry> entries;
   for (const File& file : files) {
-    const bool known = !file.xxh3.empty();
-    entries.push_back({file.name, static_cast<int64_t>(known ? file.size : file.bytes.size()),
-                       known ? file.xxh3 : content_hash(file.bytes),
+    entries.push_back({file.name, static_cast<int64_t>(file.length()),
+                       file.xxh3.empty() ? content_hash(file.bytes) : file.xxh3,
                        file.sha256.empty() ? sha256(file.bytes) : file.sha256, file.pieces,
                        file.above});
   }

@@ -2,8 +2,11 @@
 // the files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -114,6 +117,14 @@ struct FileRange {
   uint64_t offset = 0, length = 0;
 };
 
+// A part of a file: a range of external data, bytes of the caller's, or neither: the next `length`
+// of File::bytes.
+struct FilePart {
+  uint64_t length = 0;
+  FileRange range = {};
+  std::span<const std::byte> view = {};
+};
+
 struct File {
   std::string name;
   std::vector<std::byte> bytes;
@@ -123,10 +134,14 @@ struct File {
   uint64_t size = 0;
   std::string xxh3 = {};
   std::vector<std::string> pieces = {};  // SHA-256 of each piece_bytes; none: a smaller file
-  // The file's parts in order, for weights that only the caller has (compiler::Options::held). A
-  // part without a file is the next `length` of `bytes`. Name and hashes are "@N" then, for the
-  // caller to replace.
-  std::vector<FileRange> parts = {};
+  // The file's parts in order, for weights that stay the caller's: ranges that only the caller
+  // can read (compiler::Options::held; name and hashes are "@N" then, for the caller to replace),
+  // or views (compiler::Options::view_weights). None: the file is `bytes`.
+  std::vector<FilePart> parts = {};
+
+  uint64_t length() const { return size ? size : bytes.size(); }
+  // Calls `on_bytes` with the file's bytes, in order. Not for ranges of external data.
+  void each(const std::function<void(std::span<const std::byte>)>& on_bytes) const;
 };
 using Files = std::vector<File>;
 

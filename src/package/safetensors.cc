@@ -10,6 +10,7 @@ namespace gossamer::package {
 namespace {
 
 constexpr uint64_t alignment = 64;
+constexpr uint64_t least_view = 4096;  // smaller constants are copied
 
 uint64_t aligned(uint64_t offset) { return (offset + alignment - 1) / alignment * alignment; }
 
@@ -137,22 +138,29 @@ Result<File> write_safetensors(std::span<const Constant> constants) {
   std::memset(file.bytes.data() + 8, ' ', header_bytes);
   std::memcpy(file.bytes.data() + 8, header.GetString(), header.GetSize());
   file.size = 8 + header_bytes + end;
-  uint64_t absent = 0, in_parts = 0;  // bytes in ranges so far, bytes that parts list
-  file.bytes.reserve(file.size);
+  const auto is_inside = [&](const Constant& constant) {
+    return constant.range.file.empty() && !(constant.viewed && constant.bytes.size() >= least_view);
+  };
+  uint64_t inside = 0;  // bytes of the constants that are copied
+  for (const Constant& constant : constants) inside += is_inside(constant) ? constant.size() : 0;
+  file.bytes.reserve(8 + header_bytes + inside + alignment * constants.size());
+  uint64_t absent = 0, in_parts = 0;  // bytes elsewhere so far, bytes that parts list
+  const auto close_part = [&] {
+    if (in_parts < file.bytes.size()) file.parts.push_back({file.bytes.size() - in_parts});
+    in_parts = file.bytes.size();
+  };
   for (size_t at = 0; at < constants.size(); ++at) {
     const Constant& constant = constants[at];
     file.bytes.resize(8 + header_bytes + offsets[at] - absent);
-    if (constant.range.file.empty()) {
+    if (is_inside(constant)) {
       file.bytes.insert(file.bytes.end(), constant.bytes.begin(), constant.bytes.end());
       continue;
     }
-    file.parts.push_back({"", 0, file.bytes.size() - in_parts});
-    in_parts = file.bytes.size();
-    file.parts.push_back(constant.range);
-    absent += constant.range.length;
+    close_part();
+    file.parts.push_back({constant.size(), constant.range, constant.bytes});
+    absent += constant.size();
   }
-  if (absent > 0 && in_parts < file.bytes.size())
-    file.parts.push_back({"", 0, file.bytes.size() - in_parts});
+  if (absent > 0) close_part();
   return file;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -69,42 +68,66 @@ bool has_instructions() {
 
 #endif
 
-std::string sha256_by(decltype(add_blocks)* add, std::span<const std::byte> bytes) {
-  Sha256Word state[8] = GS_SHA256_BEGINNING;
-  const auto add_bytes = [&](const std::byte* blocks, size_t count) {
-    add(state, reinterpret_cast<const unsigned char*>(blocks), count);
-  };
-  const size_t whole = bytes.size() / block_size * block_size;
-  for (size_t at = 0; at < whole; at += most_blocks * block_size)
-    add_bytes(bytes.data() + at, std::min(most_blocks, (whole - at) / block_size));
-  // 5.1.1: a one, zeros, and the number of bits, to the end of a block.
-  std::byte tail[2 * block_size] = {};
-  const size_t rest = bytes.size() - whole;
-  if (rest > 0) std::memcpy(tail, bytes.data() + whole, rest);
-  tail[rest] = std::byte{0x80};
-  const size_t end = rest + 9 <= block_size ? block_size : 2 * block_size;
-  const uint64_t bits = static_cast<uint64_t>(bytes.size()) * 8;
-  for (size_t at = 0; at < 8; ++at) tail[end - 1 - at] = static_cast<std::byte>(bits >> (8 * at));
-  add_bytes(tail, end / block_size);
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (const Sha256Word word : state)
-    for (int shift = 28; shift >= 0; shift -= 4) text += digits[word >> shift & 15];
-  return text;
+decltype(add_blocks)* fastest() {
+#if defined(__x86_64__)
+  static const bool has = has_instructions();
+  if (has) return add_blocks_by_instructions;
+#endif
+  return add_blocks;
 }
 
 }  // namespace
 
+Sha256::Sha256() : Sha256(fastest()) {}
+
+Sha256::Sha256(AddBlocks* add_blocks)
+    : add_blocks_(add_blocks), state_(GS_SHA256_BEGINNING), rest_{} {}
+
+void Sha256::add(std::span<const std::byte> bytes) {
+  const auto add_blocks = [&](std::span<const std::byte> blocks) {
+    for (size_t at = 0; at < blocks.size(); at += most_blocks * block_size)
+      add_blocks_(state_.data(), reinterpret_cast<const unsigned char*>(blocks.data() + at),
+                  std::min(most_blocks, (blocks.size() - at) / block_size));
+  };
+  const size_t kept = length_ % block_size;
+  length_ += bytes.size();
+  if (kept > 0) {
+    const auto head = bytes.first(std::min(bytes.size(), block_size - kept));
+    std::ranges::copy(head, rest_.begin() + static_cast<std::ptrdiff_t>(kept));
+    bytes = bytes.subspan(head.size());
+    if (length_ % block_size != 0 && bytes.empty()) return;
+    add_blocks(rest_);
+  }
+  const auto whole = bytes.first(bytes.size() / block_size * block_size);
+  add_blocks(whole);
+  std::ranges::copy(bytes.subspan(whole.size()), rest_.begin());
+}
+
+std::string Sha256::finish() {
+  // 5.1.1: a one, zeros, and the number of bits, to the end of a block.
+  const uint64_t bits = length_ * 8;
+  std::byte tail[2 * block_size] = {std::byte{0x80}};
+  const size_t kept = length_ % block_size;
+  const size_t end = (kept + 9 <= block_size ? block_size : 2 * block_size) - kept;
+  for (size_t at = 0; at < 8; ++at) tail[end - 1 - at] = static_cast<std::byte>(bits >> (8 * at));
+  add(std::span(tail, end));
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const Sha256Word word : state_)
+    for (int shift = 28; shift >= 0; shift -= 4) text += digits[word >> shift & 15];
+  return text;
+}
+
 std::string sha256(std::span<const std::byte> bytes) {
-#if defined(__x86_64__)
-  static const bool has = has_instructions();
-  if (has) return sha256_by(add_blocks_by_instructions, bytes);
-#endif
-  return sha256_by(add_blocks, bytes);
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.finish();
 }
 
 std::string sha256_without_instructions(std::span<const std::byte> bytes) {
-  return sha256_by(add_blocks, bytes);
+  Sha256 hash(add_blocks);
+  hash.add(bytes);
+  return hash.finish();
 }
 
 }  // namespace gossamer::package

@@ -51,5 +51,20 @@ TEST(Sha256, OfManyBlocks) {
   EXPECT_EQ(hash_of(all), "c7a76ea96306a599d643c25278aabb4875a095b676e8ac4de9eed236a8bcf4c6");
 }
 
+TEST(Sha256, PartsOfAnySizesGiveTheHashOfTheWhole) {
+  std::vector<std::byte> bytes(1000);
+  for (size_t at = 0; at < bytes.size(); ++at) bytes[at] = static_cast<std::byte>(at * 7 % 251);
+  const std::span<const std::byte> all = bytes;
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{55}, size_t{56}, size_t{63}, size_t{64},
+                            size_t{65}, size_t{119}, size_t{120}, size_t{128}, bytes.size()}) {
+    for (size_t step = 1; step <= 130; ++step) {
+      Sha256 hash;
+      for (size_t at = 0; at < size; at += step)
+        hash.add(all.subspan(at, std::min(step, size - at)));
+      EXPECT_EQ(hash.finish(), sha256(all.first(size))) << size << " by " << step;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gossamer::package

@@ -1,4 +1,6 @@
 // Writes constants into files of limited size, which are named by their content.
+#include <xxhash.h>
+
 #include <algorithm>
 
 #include "package/sha256.h"
@@ -30,24 +32,46 @@ std::vector<Together> split(std::span<const Constant> constants, const Together&
   return groups;
 }
 
-std::vector<std::string> pieces_of(std::span<const std::byte> bytes) {
-  std::vector<std::string> pieces;
-  for (size_t at = 0; at < bytes.size(); at += piece_bytes)
-    pieces.push_back(sha256(bytes.subspan(at, std::min<size_t>(piece_bytes, bytes.size() - at))));
-  return pieces;
+// Sets the hashes of a file, whose bytes are read once, piece by piece.
+void hash(File& file, const WeightOptions& options) {
+  Sha256 whole, piece;
+  XXH3_state_t xxh3;
+  XXH3_64bits_reset(&xxh3);
+  const bool pieces = options.pieces && file.size > piece_bytes;
+  uint64_t in_piece = 0;
+  const auto end_piece = [&] {
+    file.pieces.push_back(piece.finish());
+    piece = Sha256();
+    in_piece = 0;
+  };
+  file.each([&](std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const auto now = bytes.first(std::min<uint64_t>(bytes.size(), piece_bytes - in_piece));
+      whole.add(now);
+      XXH3_64bits_update(&xxh3, now.data(), now.size());
+      if (pieces) piece.add(now);
+      in_piece += now.size();
+      if (in_piece == piece_bytes) pieces ? end_piece() : void(in_piece = 0);
+      if (options.on_read) options.on_read(now);
+      bytes = bytes.subspan(now.size());
+    }
+  });
+  if (pieces && in_piece > 0) end_piece();
+  file.sha256 = whole.finish();
+  file.xxh3 = hash_text(XXH3_64bits_digest(&xxh3));
 }
 
 }  // namespace
 
-Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t most, bool shared,
-                                  bool pieces) {
+Result<WeightFiles> write_weights(std::span<const Constant> constants,
+                                  const WeightOptions& options) {
   WeightFiles result;
   result.file_of.resize(constants.size());
   Together large, small;
   for (size_t at = 0; at < constants.size(); ++at)
-    (shared && constants[at].size() >= least_shared ? large : small).push_back(at);
-  const std::vector<Together> above = split(constants, large, most);
-  const std::vector<Together> own = split(constants, small, most);
+    (options.shared && constants[at].size() >= least_shared ? large : small).push_back(at);
+  const std::vector<Together> above = split(constants, large, options.most);
+  const std::vector<Together> own = split(constants, small, options.most);
   for (const std::vector<Together>* groups : {&above, &own}) {
     for (const Together& group : *groups) {
       std::vector<Constant> chosen;
@@ -58,10 +82,10 @@ Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t 
       GS_ASSIGN(File file, write_safetensors(chosen));
       file.above = groups == &above;
       const bool by_hash = file.above || groups->size() > 1;
-      if (file.parts.empty()) {
-        file.sha256 = sha256(file.bytes);
-        file.xxh3 = content_hash(file.bytes);
-        if (pieces && file.size > piece_bytes) file.pieces = pieces_of(file.bytes);
+      const bool here = std::ranges::all_of(
+          file.parts, [](const FilePart& part) { return part.range.file.empty(); });
+      if (here) {
+        hash(file, options);
         if (by_hash)
           file.name = cat("weights.", std::string_view(file.sha256).substr(0, 16), ".safetensors");
       } else {

@@ -23,7 +23,7 @@ class Constants {
                        bytes});
   }
   WeightFiles write(uint64_t most, bool shared) const {
-    auto made = write_weights(list_, most, shared);
+    auto made = write_weights(list_, {.most = most, .shared = shared});
     GS_CHECK(made.has_value(), "weights");
     return *std::move(made);
   }
@@ -95,12 +95,39 @@ TEST(Shards, LargerFilesHaveHashesOfTheirPieces) {
                                                sha256(bytes.subspan(piece_bytes, piece_bytes)),
                                                sha256(bytes.subspan(2 * piece_bytes))}));
   EXPECT_TRUE(made.files[1].pieces.empty());
-  EXPECT_TRUE(write_weights(constants.list(), 1 << 30, false, false)->files[0].pieces.empty());
+  EXPECT_TRUE(
+      write_weights(constants.list(), {.most = 1 << 30, .pieces = false})->files[0].pieces.empty());
+}
+
+TEST(Shards, ViewsGiveTheSameFiles) {
+  const Constants constants({10 * kib * kib, 60, 100 * kib, 64, 5 * kib * kib, 20});
+  const WeightFiles made = constants.write(15 * kib * kib, true);
+  size_t read = 0, bytes = 0;
+  std::vector<Constant> list = constants.list();
+  for (Constant& constant : list) constant.viewed = true;
+  const auto views = write_weights(
+      list,
+      {.most = 15 * kib * kib, .shared = true, .on_read = [&](auto now) { read += now.size(); }});
+  ASSERT_EQ(views->files.size(), made.files.size());
+  for (size_t at = 0; at < made.files.size(); ++at) {
+    const File &file = views->files[at], &expected = made.files[at];
+    std::vector<std::byte> whole;
+    file.each([&](auto part) { whole.insert(whole.end(), part.begin(), part.end()); });
+    EXPECT_EQ(whole, expected.bytes);
+    EXPECT_EQ(file.length(), whole.size());
+    EXPECT_EQ(file.name, expected.name);
+    EXPECT_EQ(file.sha256, expected.sha256);
+    EXPECT_EQ(file.xxh3, expected.xxh3);
+    EXPECT_EQ(file.pieces, expected.pieces);
+    bytes += whole.size();
+  }
+  EXPECT_EQ(read, bytes);
+  EXPECT_LT(views->files[0].bytes.size(), kib);
 }
 
 TEST(Shards, ErrorsAreThoseOfTheFiles) {
   const Constant unnamed[] = {{"", ir::DType::i8, {0}, {}}};
-  EXPECT_FALSE(write_weights(unnamed, 64, false).has_value());
+  EXPECT_FALSE(write_weights(unnamed, {.most = 64}).has_value());
 }
 
 }  // namespace

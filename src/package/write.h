@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,13 +20,15 @@ namespace gossamer::package {
 File write_kernel_sources(Module& module);
 
 // One constant for weights.safetensors. `bytes` are its elements row-major, little-endian; they
-// stay the caller's and must outlive the call. Those of a `range` are not here.
+// stay the caller's and must outlive the call, or, where they are `viewed`, the file, which then
+// has no copy of larger ones. Those of a `range` are not here.
 struct Constant {
   std::string name;  // not empty, unique in the file
   ir::DType dtype;   // anything but index and string
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
   FileRange range = {};
+  bool viewed = false;
 
   uint64_t size() const { return range.file.empty() ? bytes.size() : range.length; }
 };
@@ -41,17 +44,26 @@ constexpr std::string_view defaults_file = "defaults.safetensors";
 
 // The constants as one file or several, in order, of at most `most` bytes of elements each; a
 // larger constant has one of its own. One is weights.safetensors, several are called
-// weights.HASH.safetensors by the first 16 digits of their SHA-256. `shared`: constants of 64 KiB
-// and more lie above the package, in such files, for the packages of one model to share. `pieces`:
-// larger files have theirs. Errors: those of write_safetensors.
+// weights.HASH.safetensors by the first 16 digits of their SHA-256. Errors: those of
+// write_safetensors.
 struct WeightFiles {
   Files files;
   std::vector<int> file_of;  // by constant: its file
 };
-Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t most, bool shared,
-                                  bool pieces = true);
+struct WeightOptions {
+  uint64_t most;
+  // Constants of 64 KiB and more lie above the package, in files that are named by their content,
+  // for the packages of one model to share.
+  bool shared = false;
+  bool pieces = true;  // larger files have theirs
+  // Called with bytes that were hashed and are not read again before the files are used.
+  std::function<void(std::span<const std::byte>)> on_read = {};
+};
+Result<WeightFiles> write_weights(std::span<const Constant> constants,
+                                  const WeightOptions& options);
 
 // XXH3 of 64 bits as 16 lower-case hexadecimal digits.
+std::string hash_text(uint64_t xxh3);
 std::string content_hash(std::span<const std::byte> bytes);
 
 }  // namespace gossamer::package

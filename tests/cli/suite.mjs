@@ -4,13 +4,15 @@
 //
 //   node tests/cli/suite.mjs
 import {spawnSync} from 'node:child_process';
-import {existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {createHash} from 'node:crypto';
+import {existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {graph, model, node, npy, npyOf, stored, tensor, value} from './models.mjs';
 import {mutants} from '../hostile/mutants.mjs';
 import {testdata} from '../shared.mjs';
+import {llama} from '../state/llama.mjs';
 import {Tally} from '../tally.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -156,6 +158,25 @@ function externalData() {
   refused('external short', short, ['"b"', 'bytes'], {targets: ['wasm']});
 }
 
+// Weights go from their file to the package's by pieces: compiling takes less memory than they do.
+function largeWeights() {
+  const extent = 2 ** 26, file = path.join(inside, 'large.bin');
+  writeFileSync(file, Buffer.of(1, 2, 3, 4));
+  truncateSync(file, 4 * extent);
+  const large = {nodes: [node('Add', ['a', 'b'], ['c'])], inputs: [vector('a', extent)], outputs: [vector('c', extent)], weights: [tensor('b', 'f32', [extent], {location: 'large.bin'})]};
+  writeFileSync(path.join(inside, 'large.onnx'), model(large));
+  const {status, stderr} = spawnSync('sh', ['-c', 'ulimit -d 131072; exec "$@"', 'sh', gossamer, 'compile', 'model/large.onnx', '--target', 'wasm', '--emit', 'package', '-o', 'model/large'], {cwd: work, encoding: 'utf8', timeout: 60_000});
+  tally.record('256 MiB of weights in 128 MiB of memory', status === 0 ? [] : `${status}: ${stderr}`);
+  if (status === 0) {
+    const {files} = JSON.parse(readFileSync(path.join(inside, 'large/manifest.json'), 'utf8'));
+    const {name, bytes, sha256} = files.find((one) => one.name.endsWith('.safetensors'));
+    const written = readFileSync(path.join(inside, 'large', name));
+    tally.record('and are whole', written.length === bytes && bytes > 4 * extent && createHash('sha256').update(written).digest('hex') === sha256 ? [] : `${name} is another file`);
+  }
+  rmSync(path.join(inside, 'large'), {recursive: true, force: true});
+  rmSync(file);
+}
+
 // A folder of packages for several targets is none itself.
 function packages() {
   const file = path.join(inside, 'good.onnx');
@@ -267,6 +288,10 @@ function defaults() {
   judged('test data by name', [stored(vector(1, 3), 'x'), stored(vector(10), 's')], [10, 30]);
   judged('test data with the default', [stored(vector(2)), stored(vector(1, 3))], [2, 6]);
   judged('test data without the default', [stored(vector(1, 3))], [2, 6]);
+  // Made-up values of inputs that choose tokens would be refused.
+  writeFileSync(path.join(inside, 'speaker.onnx'), llama({layers: 1, hidden: 64, inner: 64}).file);
+  const {status, stderr} = run(['bench', path.join(inside, 'speaker.onnx'), '--target', 'cpu', '--state', '--generate', '--runs', '2']);
+  tally.record('bench takes defaults', status === 0 ? [] : [stderr]);
 }
 
 // Each round appends the sum of x without its first three elements, of which x has fewer.
@@ -448,6 +473,7 @@ function brokenModels() {
 try {
   models();
   externalData();
+  largeWeights();
   chat();
   inspect();
   packages();

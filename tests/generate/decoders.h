@@ -83,20 +83,25 @@ inline onnx::Message decoder(bool slides = false) {
 }
 
 // The same with ONNX's own attention, whose keys are all those that the past has: rows that were
-// not taken back are seen.
-inline onnx::Message plain_decoder() {
+// not taken back are seen. `masked`: it sees what an input [b, 1, s, t] of floats says.
+inline onnx::Message plain_decoder(bool masked = false) {
+  number_seed = 1;
   const std::vector<std::string> cache{"b", "1", "p", "8"}, longer{"b", "1", "t", "8"};
+  std::vector<onnx::Message> inputs{onnx::value("input_ids", {"b", "s"}, 7),
+                                    onnx::value("past.key", cache),
+                                    onnx::value("past.value", cache)};
+  if (masked) inputs.push_back(onnx::value("attention_mask", {"b", "1", "s", "t"}));
   return onnx::model(
-      {{onnx::value("input_ids", {"b", "s"}, 7), onnx::value("past.key", cache),
-        onnx::value("past.value", cache)},
+      {std::move(inputs),
        {onnx::node("Gather", {"words", "input_ids"}, {"x"}),
         onnx::node("MatMul", {"x", "wq"}, {"q"}), onnx::node("MatMul", {"x", "wk"}, {"k"}),
         onnx::node("MatMul", {"x", "wv"}, {"v"}),
-        onnx::node("Attention", {"q", "k", "v", "", "past.key", "past.value"},
+        onnx::node("Attention",
+                   {"q", "k", "v", masked ? "attention_mask" : "", "past.key", "past.value"},
                    {"attended", "present.key", "present.value"},
                    {onnx::attribute("q_num_heads", int64_t{2}),
                     onnx::attribute("kv_num_heads", int64_t{1}),
-                    onnx::attribute("is_causal", int64_t{1})}),
+                    onnx::attribute("is_causal", int64_t{!masked})}),
         onnx::node("Add", {"x", "attended"}, {"sum"}),
         onnx::node("MatMul", {"sum", "head"}, {"logits"})},
        {onnx::value("logits", {"b", "s", "60"}), onnx::value("present.key", longer),

@@ -304,6 +304,26 @@ TEST(Batch, ModelsThatCannotMixLengths) {
     EXPECT_EQ(said.at(static_cast<int64_t>(at)).text, wanted[at]);
 }
 
+// Masks say what each token sees, of texts of any length.
+TEST(Batch, MasksForEachToken) {
+  const auto loaded = [](bool masked) {
+    return load(compile(onnx::bytes_of(plain_decoder(masked)), options_for("cpu")).value(),
+                {.threads = 1, .state = {.by_name = true, .rows = context}})
+        .value();
+  };
+  const GenerateOptions options{.max_tokens = 9, .prompt_chunk = 2};
+  Model causal = loaded(false), masked = loaded(true);
+  std::vector<Ids> wanted;
+  for (const Ids& from : prompts) {
+    wanted.push_back(alone(causal, from, options).text);
+    EXPECT_EQ(alone(masked, from, options).text, wanted.back());
+  }
+  auto batch = masked.generate_batch({.places = 4, .prompt_chunk = 3}).value();
+  for (const Ids& from : prompts) (void)batch.add(from, options).value();
+  for (const auto& [text, each] : finish(batch))
+    EXPECT_EQ(each.text, wanted[static_cast<size_t>(text)]);
+}
+
 // State that does not grow by rows has a sample for each text, too.
 TEST(Batch, CachesThatSlide) {
   auto model = load(compile(onnx::bytes_of(decoder(true)), options_for("cpu")).value(),

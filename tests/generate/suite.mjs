@@ -23,7 +23,8 @@ const PENALTIES = {repetitionPenalty: 1.3, presencePenalty: 0.2, frequencyPenalt
 
 const windowed = {words: 1000, window: 6};
 const models = {speaker: llama({words: 1000}), small: llama({layers: 1, hidden: 64, heads: 2, groups: 1, inner: 64, words: 160}),
-  windowed: llama(windowed), sliding: llama({...windowed, slides: true}), streams: llama({words: 1000, streams: true})};
+  windowed: llama(windowed), sliding: llama({...windowed, slides: true}), streams: llama({words: 1000, streams: true}),
+  masked: llama({words: 1000, mask: 'f32'}), hidden: llama({words: 1000, mask: 'bool'})};
 const compile = (name, target, ...options) => {
   const out = path.join(work, `${name}_${target}${options.length ? (options.includes('--speculate') ? '_guesses' : '') : '_plain'}`);
   const {status, stderr} = spawnSync(gossamer, ['compile', path.join(work, `${name}.onnx`), '--target', target, '--state', ...options, '--output', out], {encoding: 'utf8', timeout: 240_000});
@@ -100,11 +101,12 @@ small.dispose();
 
 // A cache of the window alone gives the text of a cache of everything.
 const [seen, drawn] = [[], []];
-for (const name of ['windowed', 'sliding', 'streams']) {
+const CUTS = {windowed: true, sliding: false}; // whether a cache can be shortened
+for (const name of ['windowed', 'sliding', 'streams', 'masked', 'hidden']) {
   const model = await open(compile(name, 'wasm', '--generate'));
   seen.push(await textOf(model, {maxTokens: TOKENS}));
   drawn.push(await textOf(model, {maxTokens: TOKENS, temperature: 1.2, seed: 5}));
-  const problems = name === 'streams' ? {} : await caches(model, GenerationCache, {cuts: name === 'windowed', others: othersFile});
+  const problems = !(name in CUTS) ? {} : await caches(model, GenerationCache, {cuts: CUTS[name], others: othersFile});
   for (const [what, problem] of Object.entries({none: undefined, ...problems})) tally.record(`caches of ${name} in Node: ${what}`, problem);
   model.dispose();
 }
@@ -113,6 +115,8 @@ tally.record('a cache that slides', same(seen[1], seen[0]) ?? (String(seen[0]) =
 // Draws differ from place to place though the cache no longer grows.
 tally.record('draws with a cache that slides', same(drawn[1], drawn[0]));
 tally.record('positions in time, height and width', same(seen[2], said));
+tally.record('a mask of floats for each token', same(seen[3], said));
+tally.record('a mask of booleans for each token', same(seen[4], said));
 
 const chooseless = await open(compile('small', 'wasm'));
 tally.record('a package without the choice of tokens', await textOf(chooseless, {}).then((text) => `it gave ${text}`, ({message}) => (/compile the model with `generate`/.test(message) ? undefined : message)));

@@ -10,6 +10,7 @@ import {parseArgs} from 'node:util';
 import {model, node, npy, npyOf, stored, tensor, value} from '../cli/models.mjs';
 import {writeTinyModel} from '../llm/tiny_model.mjs';
 import {OWN} from '../models/own.mjs';
+import {llama} from '../state/llama.mjs';
 import {Tally} from '../tally.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -231,6 +232,8 @@ part('run', () => {
 part('bench', () => {
   const plain = ours(['bench', digitsModel, '--target', 'wasm', '--runs', '4']);
   tally.record('bench', [...problem(plain), .../^\S+ on wasm: WebAssembly.*\n[\d.]+ ms a run, the median of 4; the fastest [\d.]+ ms\n$/.test(plain.stdout) ? [] : [plain.stdout]]);
+  writeFileSync(path.join(work, 'speaker.onnx'), llama({layers: 1, hidden: 64, inner: 64}).file);
+  tally.record('bench takes defaults', problem(ours(['bench', 'speaker.onnx', '--target', 'wasm', '--state', '--generate', '--runs', '2'])));
   const {model: name, device, runs, runMs, fastestMs} = JSON.parse(ours(['bench', digitsModel, '--target', 'wasm', '--runs', '3', '--json']).stdout);
   tally.record('bench --json', device === 'wasm' && name && runs === 3 && runMs >= fastestMs && fastestMs > 0 ? [] : 'fields are missing');
   const profile = ours(['bench', digitsModel, '--target', 'wasm', '--runs', '2', '--profile', '--trace', 'trace.json']);

@@ -91,6 +91,7 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
               records_for(options.records, compile, compile.native_side ? Here::yes : Here::no));
     compile.records = &records;
     compile.external = model.external.get();
+    compile.view_weights = true;
     auto files = compiler::compile(model.bytes, compile);
     if (!files) {
       Diagnostic error = files.error();
@@ -98,7 +99,7 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
       return std::unexpected(std::move(error));
     }
     found.folder = temporary.path() / (dims.dims.empty() ? "package" : "fixed");
-    GS_TRY(write_package(found.folder, *files));
+    GS_TRY(write_package(found.folder, *files, model.external.get()));
   }
   const std::string file = (found.folder / "manifest.json").string();
   GS_ASSIGN(const std::string text, read_text(file));
@@ -272,7 +273,13 @@ Result<> bench(const BenchOptions& options) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
   GS_ASSIGN(const Package package, find_package(options, temporary));
   const std::vector<Port> ports = ports_of(package.module, package.known);
-  GS_ASSIGN(const auto feeds, make_feeds(options.inputs, options.image, ports));
+  Defaults defaults;
+  const fs::path defaults_file = package.folder / package::defaults_file;
+  if (std::error_code error; fs::exists(defaults_file, error)) {
+    GS_ASSIGN(const Bytes file, read_file(defaults_file));
+    GS_ASSIGN(defaults, parse_defaults(file, ports));
+  }
+  GS_ASSIGN(const auto feeds, make_feeds(options.inputs, options.image, ports, defaults));
   const std::string target(name_of(package.module.target));
   const bool here = runs_here_on(target, options.browser.device);
   onnx::Known dims;

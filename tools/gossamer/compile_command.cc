@@ -86,6 +86,7 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   Row row;
   row.target = target;
   const bool compares = !is_library(options.emit);  // libraries have kernels of their own
+  compile.view_weights = !is_library(options.emit) && !options.single_file;
   if (compares) count_launches(compile, row.opening);
   const auto begin = std::chrono::steady_clock::now();
   compiler::Report report;
@@ -103,7 +104,8 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   }
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
   for (const package::File& file : *files)
-    row.sizes.emplace_back(cat(file.above ? "../" : "", file.name), file.bytes.size());
+    row.sizes.emplace_back(cat(file.above ? "../" : "", file.name),
+                           static_cast<size_t>(file.length()));
   row.files = std::move(*files);
   row.kernels = report.kernels.size();
   row.memory = report.memory_bytes;
@@ -261,7 +263,7 @@ Result<> compile_all(CompileOptions& options) {
     if (is_library(options.emit))
       GS_TRY(write_files(options.output, files));
     else
-      GS_TRY(write_package(options.output, files));
+      GS_TRY(write_package(options.output, files, model.external.get()));
   }
   print_rows(rows, options);
   return {};

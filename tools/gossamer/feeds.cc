@@ -6,6 +6,7 @@
 #include "gossamer/image_file.h"
 #include "gossamer/tensor_file.h"
 #include "ir/scalar.h"
+#include "runtime/mapped_file.h"
 
 namespace gossamer::command {
 
@@ -79,9 +80,22 @@ std::vector<Port> ports_of(const package::Module& module, const onnx::Known& kno
   return ports;
 }
 
+Result<Defaults> parse_defaults(std::span<const std::byte> file, const std::vector<Port>& ports) {
+  GS_ASSIGN(const auto stored, runtime::parse_safetensors(file));
+  Defaults defaults;
+  for (const Port& port : ports) {
+    const auto found = stored.find(port.name);
+    if (found == stored.end()) continue;
+    const auto& [type, shape, bytes] = found->second;
+    defaults.emplace(port.name, ops::TensorData{port.dtype, shape, {bytes.begin(), bytes.end()}});
+  }
+  return defaults;
+}
+
 Result<std::vector<ops::TensorData>> make_feeds(const std::vector<std::string>& given,
                                                 const ImageOptions& image,
-                                                const std::vector<Port>& ports, bool random) {
+                                                const std::vector<Port>& ports,
+                                                const Defaults& defaults, bool random) {
   for (const std::string& one : given) {
     if (std::ranges::none_of(ports,
                              [&](const Port& port) { return file_of(one, port.name).has_value(); }))
@@ -94,6 +108,10 @@ Result<std::vector<ops::TensorData>> make_feeds(const std::vector<std::string>& 
     if (found != given.end()) {
       GS_ASSIGN(ops::TensorData feed, read_feed(*file_of(*found, port.name), port, image));
       feeds.push_back(std::move(feed));
+      continue;
+    }
+    if (const auto known = defaults.find(port.name); known != defaults.end()) {
+      feeds.push_back(known->second);
       continue;
     }
     std::vector<int64_t> shape = port.shape;

@@ -1,7 +1,9 @@
 // Values of a model's inputs: from files that the command line names, or made up.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "gossamer/preprocess.h"
@@ -26,12 +28,16 @@ Result<ops::TensorData> made_up(ir::DType dtype, std::vector<int64_t> shape);
 // Inputs as users know them: strings are one. Extents that `known` does not tell are -1.
 std::vector<Port> ports_of(const package::Module& module, const onnx::Known& known);
 
-// Of each port: what a NAME=FILE of `given` says, else something made up, with extents of 1 where
-// they are open; `random`: floats that differ. Errors: a name that is no input's, a file that does
-// not fit.
+// Values of inputs that a run may leave out, by name: those of a package's file for them.
+using Defaults = std::map<std::string, ops::TensorData, std::less<>>;
+Result<Defaults> parse_defaults(std::span<const std::byte> file, const std::vector<Port>& ports);
+
+// Of each port: what a NAME=FILE of `given` says, else its default, else something made up, with
+// extents of 1 where they are open; `random`: floats that differ. Errors: a name that is no
+// input's, a file that does not fit.
 Result<std::vector<ops::TensorData>> make_feeds(const std::vector<std::string>& given,
                                                 const ImageOptions& image,
                                                 const std::vector<Port>& ports,
-                                                bool random = false);
+                                                const Defaults& defaults, bool random = false);
 
 }  // namespace gossamer::command

@@ -51,6 +51,7 @@ Result<std::unique_ptr<runtime::Model>> load(const Named& named, const ServeOpti
   compile.target = "cpu";
   compile.name = named.name;
   compile.external = opened.external.get();
+  compile.view_weights = true;
   GS_TRY(apply(options.fixed, compile.known));
   GS_ASSIGN(const schedule::Records records, records_for({}, compile, Here::yes));
   compile.records = &records;
@@ -65,7 +66,7 @@ Result<std::unique_ptr<runtime::Model>> load(const Named& named, const ServeOpti
     return std::unexpected(std::move(error));
   }
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
-  GS_TRY(write_package(temporary.path() / "package", *files));
+  GS_TRY(write_package(temporary.path() / "package", *files, opened.external.get()));
   // The files stay mapped when the folder is removed.
   return runtime::Model::load((temporary.path() / "package").string(), std::move(load));
 }

@@ -48,20 +48,25 @@ void interrupt(int signal) {
 Result<std::vector<rpc::NamedTensor>> feeds_of(const Bytes& model, const TuneOptions& options,
                                                const compiler::Options& compile) {
   GS_ASSIGN(const package::Files files, compiler::compile(model, compile));
-  for (const package::File& file : files) {
-    if (file.name != "manifest.json") continue;
-    GS_ASSIGN(const auto manifest,
-              runtime::parse_manifest(
-                  {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}));
-    const std::vector<Port> ports = ports_of(manifest.module, compile.known);
-    GS_ASSIGN(auto feeds, make_feeds(options.inputs, options.image, ports, true));
-    std::vector<rpc::NamedTensor> named;
-    for (size_t at = 0; at < feeds.size(); ++at)
-      named.push_back(
-          {ports[at].name, {feeds[at].dtype, feeds[at].shape, feeds[at].bytes, feeds[at].strings}});
-    return named;
+  const auto named = [&](std::string_view name) {
+    return std::ranges::find(files, name, &package::File::name);
+  };
+  const auto text = named("manifest.json"), values = named(package::defaults_file);
+  GS_CHECK(text != files.end(), "a package has a manifest");
+  GS_ASSIGN(const auto manifest,
+            runtime::parse_manifest(
+                {reinterpret_cast<const char*>(text->bytes.data()), text->bytes.size()}));
+  const std::vector<Port> ports = ports_of(manifest.module, compile.known);
+  Defaults defaults;
+  if (values != files.end()) {
+    GS_ASSIGN(defaults, parse_defaults(values->bytes, ports));
   }
-  return fail("the package has no manifest");
+  GS_ASSIGN(auto feeds, make_feeds(options.inputs, options.image, ports, defaults, true));
+  std::vector<rpc::NamedTensor> inputs;
+  for (size_t at = 0; at < feeds.size(); ++at)
+    inputs.push_back(
+        {ports[at].name, {feeds[at].dtype, feeds[at].shape, feeds[at].bytes, feeds[at].strings}});
+  return inputs;
 }
 
 std::string bar(double fraction) {

@@ -4,7 +4,7 @@ import {type Command, Option} from 'commander';
 import {time} from '../../rpc/src/job.ts';
 import {addCompileOptions, addNativeOnly, collect, compileOptionsOf, type Target, targetNamed, whole} from './compile_options.ts';
 import {Failure, UsageError} from './failure.ts';
-import {madeUp, readFeeds} from './feeds.ts';
+import {defaultsOf, madeUp, readFeeds} from './feeds.ts';
 import {addFixedInputs, type FixedInputs, readFixed} from './fixed_inputs.ts';
 import {compileFor} from './compiled.ts';
 import {isCompiled, openModel} from './model_file.ts';
@@ -43,7 +43,7 @@ async function run(path: string, options: Options): Promise<void> {
       ? await openPackage(path, target, threads)
       : await openFiles(await compileFor(target as Target, await openModel(path), path, {...given, ...fixed, ...(lengths && {lengths}), pieces: false}, options, progress), target as Target, threads, path);
     progress.end();
-    const feeds = await readFeeds(model.inputs, model.groups, {inputs, image: options, instead: (port) => madeUp(port, fixed.dims), defaults: new Set()});
+    const feeds = await readFeeds(model.inputs, model.groups, {inputs, image: options, instead: (port) => madeUp(port, fixed.dims), defaults: defaultsOf(model.parts.manifest)});
     const {adapter, device} = model.report();
     const bench = await time(model, feeds, {runs, bench: profile ? 'profile' : 'runs'});
     if (profile) {

@@ -56,6 +56,10 @@ interface Given {
   readonly defaults: ReadonlySet<string>;
 }
 
+/** Names of the inputs that a run may leave out. */
+export const defaultsOf = ({inputs}: {readonly inputs: readonly {readonly name: string; readonly value?: unknown}[]}): ReadonlySet<string> =>
+  new Set(inputs.filter(({value}) => value !== undefined).map(({name}) => name));
+
 /** Throws a Failure. */
 export async function readFeeds(ports: readonly Port[], groups: readonly Group[], {inputs, image, instead, defaults}: Given): Promise<Record<string, Feed>> {
   const sequences = groups.filter((group) => group.kind === 'sequence' && group.inputs);
@@ -74,7 +78,7 @@ export async function readFeeds(ports: readonly Port[], groups: readonly Group[]
     const part = parts.get(port.name);
     const files = part ? filesOf(inputs, part.name) : [...filesOf(inputs, port.name), ...inputs.filter(isUnnamed)];
     const file = files.at(part ? part.at : -1);
-    if (file === undefined && !instead && defaults.has(port.name)) continue;
+    if (file === undefined && defaults.has(port.name)) continue;
     if (file === undefined && !instead) {
       throw new Failure(`input "${part?.name ?? port.name}"`, 'is not given', `--input ${part?.name ?? port.name}=FILE${part ? ', for each element of the sequence' : `; it is ${textOf(port)}`}`);
     }

@@ -5,7 +5,7 @@ import {type Command, Option} from 'commander';
 import {labelsOf} from '../../runtime/page/labels.ts';
 import {overridable} from '../../ort/src/signature.ts';
 import {addNativeOnly, collect, type Target, targetNamed, whole} from './compile_options.ts';
-import {addImageOptions, readFeeds} from './feeds.ts';
+import {addImageOptions, defaultsOf, readFeeds} from './feeds.ts';
 import {addFixedInputs, type FixedInputs, readFixed} from './fixed_inputs.ts';
 import {isCompiled, openModel} from './model_file.ts';
 import {lengthsOf, openPackage, openRunnable, refuseFixed} from './open_runnable.ts';
@@ -41,7 +41,7 @@ async function run(path: string, options: Options): Promise<void> {
     if (await isCompiled(path)) {
       refuseFixed(path, fixed);
       const opened = await openPackage(path, target, threads);
-      defaults = new Set(opened.parts.manifest.inputs.filter((port) => port.value !== undefined).map(({name}) => name));
+      defaults = defaultsOf(opened.parts.manifest);
       model = opened;
     } else {
       const file = await openModel(path);

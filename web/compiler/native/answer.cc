@@ -24,14 +24,14 @@ package::File diagnostic_file(const Diagnostic& diagnostic) {
 }
 
 // [[path, offset, length], ...]; a path "" is the next of the file's own bytes.
-package::File list_of(std::span<const package::FileRange> parts) {
+package::File list_of(std::span<const package::FilePart> parts) {
   rapidjson::StringBuffer text;
   rapidjson::Writer<rapidjson::StringBuffer> json(text);
   json.StartArray();
-  for (const package::FileRange& part : parts) {
+  for (const package::FilePart& part : parts) {
     json.StartArray();
-    json.String(part.file);
-    json.Uint64(part.offset);
+    json.String(part.range.file);
+    json.Uint64(part.range.offset);
     json.Uint64(part.length);
     json.EndArray();
   }
@@ -47,7 +47,7 @@ Answer* answer(Result<package::Files> files) {
   made->ok = files.has_value() ? 1 : 0;
   if (files) {
     for (package::File& file : *files) {
-      const std::vector<package::FileRange> parts = std::move(file.parts);
+      const std::vector<package::FilePart> parts = std::move(file.parts);
       made->files.push_back(std::move(file));
       if (!parts.empty()) made->files.push_back(list_of(parts));
     }

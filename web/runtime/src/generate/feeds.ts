@@ -2,6 +2,7 @@
 import type {Feed} from '../feeds.ts';
 import type {Manifest} from '../manifest.ts';
 import {valuePorts} from '../ports.ts';
+import {arrayOf} from '../tensor.ts';
 import type {ComputeDevice, DeviceTensor} from '../tensors/tensors.ts';
 import {type DType, GossamerError, product} from '../types.ts';
 
@@ -20,6 +21,19 @@ export interface Besides {
   dispose(): void;
 }
 
+/** Of one text; tokens do not see later ones. Floats are added to scores. */
+function causal(dtype: DType, before: number, count: number, batch: number): Feed {
+  const tokens = before + count, shape = [batch, 1, count, tokens];
+  const adds = dtype.includes('f'), wide = dtype.endsWith('64') && !adds;
+  const data = arrayOf(dtype, product(shape));
+  for (let at = 0; at < data.length; ++at) {
+    const seen = at % tokens <= before + (Math.floor(at / tokens) % count);
+    const value = adds ? (seen ? 0 : -Infinity) : Number(seen);
+    data[at] = wide ? BigInt(value) : value;
+  }
+  return {dtype, shape, data};
+}
+
 /** `known`: inputs that are given otherwise. Throws 'input' for one that nobody knows. */
 export function besides({inputs}: Manifest, known: readonly string[], device: ComputeDevice, Kept: typeof DeviceTensor, batch: number): Besides {
   let ones: DeviceTensor | undefined;
@@ -35,7 +49,7 @@ export function besides({inputs}: Manifest, known: readonly string[], device: Co
   };
   type Maker = (dtype: DType, before: number, count: number, rank: number) => Feed;
   const makers: Readonly<Record<string, Maker>> = {
-    attention_mask: (dtype, before, count) => mask(dtype, before + count),
+    attention_mask: (dtype, before, count, rank) => (rank === 4 ? causal(dtype, before, count, batch) : mask(dtype, before + count)),
     // Rank 3 has positions in time, height and width, which are equal for text.
     position_ids: (dtype, before, count, rank) => integers(dtype, rank === 3 ? [3, batch, count] : [batch, count], before, 1),
     num_logits_to_keep: (dtype) => integers(dtype, [], 1, 0),
