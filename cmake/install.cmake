@@ -148,4 +148,7 @@ if(TARGET gossamer)
     install(DIRECTORY web/${page} DESTINATION ${CMAKE_INSTALL_DATADIR}/gossamer/web/${above}
             COMPONENT command OPTIONAL)
   endforeach()
+  # What `gossamer inspect --html` fills in.
+  install(FILES web/inspector/dist/inspector.html
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/gossamer/web/inspector/dist COMPONENT command OPTIONAL)
 endif()

@@ -4,6 +4,7 @@
 export const DOCUMENTS = {
   'docs/install.md': 'guides/install.md',
   'docs/commands.md': 'guides/command-line.md',
+  'docs/inspector.md': 'guides/inspector.md',
   'docs/runtime/device_tensors.md': 'guides/device-tensors.md',
   'docs/runtime/generate.md': 'guides/generate.md',
   'docs/runtime/measure.md': 'guides/measure.md',
@@ -73,7 +74,7 @@ export const sidebar = ({specs, decisions}) => [
   list('How to', [
     ['Make models faster', '/how-to/faster'], ['Make downloads smaller', '/how-to/smaller'], ['Ship a page that works offline', '/how-to/offline'],
     ['Import models in Vite and webpack', '/packages/vite'], ['Keep tensors on the device', '/guides/device-tensors'],
-    ['Measure, tune and verify', '/guides/measure'], ['Generate text', '/guides/generate'], ['Serve models over HTTP', '/guides/serve'], ['Install everything', '/guides/install'],
+    ['Look into a model', '/guides/inspector'], ['Measure, tune and verify', '/guides/measure'], ['Generate text', '/guides/generate'], ['Serve models over HTTP', '/guides/serve'], ['Install everything', '/guides/install'],
   ], true),
   list('Migrate from', [
     ['onnxruntime-web', '/migrate/onnxruntime-web'], ['Transformers.js', '/migrate/transformersjs'], ['TensorFlow.js', '/migrate/tensorflowjs'], ['TVM and MLC', '/migrate/tvm'],

@@ -20,11 +20,12 @@ const needs = {
   rpc: ['runtime', 'compiler'],
   vite: ['runtime', 'compiler', 'ort'],
   webpack: ['runtime', 'compiler', 'ort', 'vite'],
-  cli: ['runtime', 'compiler', 'ort', 'llm', 'rpc'],
-  examples: ['runtime', 'compiler', 'tensor', 'llm', 'rpc'],
+  inspector: ['runtime'],
+  cli: ['runtime', 'compiler', 'ort', 'llm', 'rpc', 'inspector'],
+  examples: ['runtime', 'compiler', 'tensor', 'llm', 'rpc', 'inspector'],
 };
 /** Workspaces whose files these copy, such as compiler.wasm. */
-const after = {tensor: ['compiler'], examples: ['compiler', 'llm'], llm: ['ort']};
+const after = {tensor: ['compiler'], examples: ['compiler', 'llm', 'inspector'], llm: ['ort'], cli: ['inspector']};
 /** Files outside of web/ that end up in a workspace's dist. */
 const outside = {
   compiler: ['../build-wasm/compiler.wasm', '../build-wasm/tuner.wasm', '../build-wasm/gguf.wasm', '../src/shipped'],

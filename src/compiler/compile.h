@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "codegen/plan_function.h"
 #include "graph/graph.h"
 #include "onnx/external_files.h"
 #include "onnx/known.h"
@@ -89,7 +90,8 @@ struct KernelReport {
   schedule::Capabilities capabilities = {};   // for which
 };
 struct Report {
-  std::string stages;  // printed after fusion and layout, where asked for
+  std::string stages;          // printed after fusion and layout, where asked for
+  codegen::PlanFunction plan;  // what the manifest's plan computes, where the IR is asked for
   std::vector<KernelReport> kernels;
   int64_t memory_bytes = 0;  // slots that stay after loading, where static
   int64_t weight_bytes = 0;

@@ -66,6 +66,7 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
     for (size_t i = 0; i < module_.kernels.size(); ++i)
       report->kernels[i].code = module_.kernels[i].source;
     report->memory_bytes = memory().kept;
+    if (options_.ir) report->plan = planner_.function();
   }
   files.insert(files.begin(), package::write_manifest(module_, files));
   return files;

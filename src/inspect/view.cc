@@ -65,9 +65,14 @@ View view(const Subject& subject, compiler::Options options, const schedule::Rec
   const auto files = compiler::compile(subject.bytes, options, &view.report);
   if (!files) {
     view.problem = files.error().to_string();
+    view.where = files.error().where;
     return view;
   }
-  for (const package::File& file : *files) view.package_bytes += file.bytes.size();
+  for (const package::File& file : *files) {
+    view.package_bytes += file.bytes.size();
+    if (file.name == "manifest.json")
+      view.manifest.assign(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  }
   view.layouts = watch.seen();
   for (const compiler::KernelReport& kernel : view.report.kernels) {
     std::vector<std::string>& space = view.spaces.emplace_back();

@@ -22,7 +22,9 @@ struct Subject {
 // What a target makes of it.
 struct View {
   std::string target;
-  std::string problem;  // why it cannot be compiled
+  std::string problem;   // why it cannot be compiled
+  std::string where;     // the node that `problem` is about, as errors name it; may be empty
+  std::string manifest;  // of the package, JSON
   compiler::Report report;
   std::vector<std::vector<std::string>> spaces;  // points of each kernel's space, where asked for
   std::vector<schedule::SeenLayout> layouts;

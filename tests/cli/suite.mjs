@@ -211,6 +211,15 @@ function inspect() {
     tally.record(`inspect --dump of ${target}`, kernels.length > 0 && shaders === wanted ? [] : [`${kernels.length} kernels, ${shaders}`]);
   }
   rmSync(dump, {recursive: true, force: true});
+  // A page shows models that cannot be compiled, too.
+  const page = path.join(inside, 'view.html');
+  const shown = run(['inspect', path.join(inside, 'unknown operator.onnx'), '--html', page]);
+  tally.record('inspect --html of an unknown operator', shown.status === 0 && readFileSync(page, 'utf8').includes('is an unknown operator') ? [] : shown.stderr.slice(0, 300));
+  tally.record('inspect --html of a text', judge(run(['inspect', path.join(inside, 'text.onnx'), '--html', page]), 1, ['text']));
+  tally.record('inspect --html into a missing folder', judge(run(['inspect', path.join(inside, 'good.onnx'), '--html', path.join(work, 'nowhere/view.html')]), 1, ['nowhere']));
+  tally.record('inspect --profile without --html', judge(run(['inspect', path.join(inside, 'good.onnx'), '--profile', page]), 2, ['--html']));
+  tally.record('inspect --html with a page as profile', judge(run(['inspect', path.join(inside, 'good.onnx'), '--html', page, '--profile', page]), 1, ['is not a profile', 'gossamer bench']));
+  rmSync(page, {force: true});
   tally.record('test of a missing folder', judge(run(['test', 'nowhere', '--target', 'cpu']), 1, ['nowhere']));
 }
 

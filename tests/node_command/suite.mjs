@@ -6,7 +6,7 @@ import {mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync
 import {createRequire} from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import {parseArgs} from 'node:util';
+import {isDeepStrictEqual, parseArgs} from 'node:util';
 import {model, node, npy, npyOf, stored, tensor, value} from '../cli/models.mjs';
 import {writeTinyModel} from '../llm/tiny_model.mjs';
 import {OWN} from '../models/own.mjs';
@@ -249,6 +249,18 @@ part('inspect', () => {
   }
   for (const [run, folder] of [[ours, 'ours'], [theirs, 'theirs']]) run(['inspect', digitsModel, '--target', 'webgpu,wasm', '--dump', folder]);
   tally.record('inspect --dump', [...differences('ours', 'theirs'), ...(files('ours').some((name) => name.endsWith('.wgsl')) ? [] : ['no shaders'])]);
+  const documentOf = (name) => JSON.parse(/id="view">(.*?)<\/script>/s.exec(readFileSync(path.join(work, name), 'utf8'))?.[1] ?? 'null');
+  writeFileSync(path.join(work, 'wasm.json'), ours(['bench', digitsModel, '--target', 'wasm', '--runs', '1', '--profile', '--json']).stdout);
+  for (const [run, name] of [[ours, 'ours.html'], [theirs, 'theirs.html']]) {
+    const made = run(['inspect', digitsModel, '--target', 'webgpu,wasm', '--html', name, '--profile', 'wasm.json']);
+    tally.record(`inspect --html ${name}`, [...problem(made), ...(made.stdout === '' ? [] : [made.stdout.slice(0, 200)])]);
+  }
+  const [one, other] = [documentOf('ours.html'), documentOf('theirs.html')];
+  tally.record('inspect --html: one document', isDeepStrictEqual(one, other) && one?.nodes?.length > 10 && one.profiles[0]?.device === 'wasm' ? [] : 'the documents differ');
+  tally.record('inspect --profile without --html', ours(['inspect', digitsModel, '--profile', 'wasm.json']).status === 2 ? [] : 'it was accepted');
+  writeFileSync(path.join(work, 'other.json'), '{}');
+  const refused = ours(['inspect', digitsModel, '--html', 'no.html', '--profile', 'other.json']);
+  tally.record('inspect --html with another file as profile', refused.status === 1 && refused.stderr.includes('other.json: is not a profile') ? [] : refused.stderr);
   const opened = ['inspect', external(), '--target', 'wasm'];
   tally.record('inspect weights in another file', ours(opened).stdout === theirs(opened).stdout ? [] : 'it prints something else');
 });

@@ -39,6 +39,11 @@ for (const file of [wasm, join(dirname(wasm), 'tuner.wasm'), join(dirname(wasm),
   if (existsSync(file)) copyFileSync(file, join(out, basename(file)));
   else console.log(`${basename(file)} is not built yet (make web): looked at ${file}`);
 }
+if (pages.includes('inspector')) {
+  const page = join(here, '../inspector/dist/inspector.html');
+  if (existsSync(page)) copyFileSync(page, join(out, 'inspector.template'));
+  else console.log(`the inspector's file is not built yet (make web): looked at ${page}`);
+}
 // For pages that are given no model.
 copyFileSync(join(here, '../../examples/digits/model.onnx'), join(out, 'digits.onnx'));
 // Records that come with the compiler: found beside the scripts, too.

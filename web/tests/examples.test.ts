@@ -32,7 +32,7 @@ test('one command serves all pages, with data and the averaging server', {skip},
     await page.goto(`${address}/`);
     const example = new Example(page);
     const links = (await page.evaluate("[...document.querySelectorAll('.pages a')].map((each) => each.getAttribute('href'))")) as string[];
-    assert.equal(links.length, 10);
+    assert.equal(links.length, 11);
     await example.screenshot('index');
     assert.equal(await (await fetch(`${address}/data/models/small.txt`)).text(), 'here');
     assert.deepEqual(await (await fetch(`${address}/federation/state`)).json(), {round: 1, rounds: 7, over: false, present: 0, refusals: 0, counted: []});

@@ -1,5 +1,5 @@
 // dist/gossamer.js: the command with the libraries that it parses arguments and reads images with. Run time, compiler and language models are packages of their own.
-import {readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {build} from 'esbuild';
 
@@ -14,6 +14,8 @@ await build({
   // What comes from CommonJS asks for modules of Node.js by require().
   banner: {js: "import {createRequire as requireHere} from 'node:module'; const require = requireHere(import.meta.url);"},
 });
+// What `inspect --html` fills in.
+copyFileSync(join(folder, '../inspector/dist/inspector.html'), join(dist, 'inspector.html'));
 const licences = ['commander', 'pngjs', 'jpeg-js'].map((name) => {
   const of = resolve(folder, [`node_modules/${name}`, `../node_modules/${name}`].find((place) => readable(join(folder, place, 'package.json'))));
   return `${name} ${JSON.parse(readFileSync(join(of, 'package.json'), 'utf8')).version}\n\n${readFileSync(join(of, 'LICENSE'), 'utf8')}`;

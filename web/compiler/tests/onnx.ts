@@ -9,7 +9,7 @@ const varint = (value: number): number[] => {
   return bytes;
 };
 
-type Field = readonly [number: number, value: number | string | readonly number[] | Uint8Array];
+export type Field = readonly [number: number, value: number | string | readonly number[] | Uint8Array];
 
 /** A message of fields: numbers as varints, strings and bytes with their length. */
 export function message(...fields: readonly Field[]): number[] {

@@ -3,10 +3,11 @@
 //   gs_inspect               -> Answer*: the file "text", and with "dump" those of --dump
 //
 // `options`: as of gs_compile, without a target. `request`: JSON {"targets": [...], "records":
-// {TARGET: lines}, "stages", "kernels", "space", "points", "json", "dump"}, of which all but the
-// first may be absent.
+// {TARGET: lines}, "stages", "kernels", "space", "points", "json", "dump", "document"}, of which
+// all but the first may be absent. With "document" the text is that of inspect/document.h.
 #include <rapidjson/document.h>
 
+#include "inspect/document.h"
 #include "inspect/view.h"
 #include "native/options.h"
 #include "tune/text.h"
@@ -18,7 +19,7 @@ struct Request {
   std::vector<std::string> targets;
   std::map<std::string, std::string> records;
   inspect::Details details;
-  bool json = false, dump = false;
+  bool json = false, dump = false, document = false;
 };
 
 Result<Request> read_request(std::string_view text) {
@@ -30,7 +31,8 @@ Result<Request> read_request(std::string_view text) {
   if (json.HasParseError() || !json.IsObject() || !json.HasMember("targets") ||
       !json["targets"].IsArray())
     return fail("inspect: the request has no targets");
-  Request request{{}, {}, {is("stages"), is("kernels"), is("space")}, is("json"), is("dump")};
+  Request request{{},         {},         {is("stages"), is("kernels"), is("space")},
+                  is("json"), is("dump"), is("document")};
   for (const auto& target : json["targets"].GetArray())
     if (target.IsString()) request.targets.emplace_back(target.GetString());
   if (json.HasMember("points") && json["points"].IsUint())
@@ -47,8 +49,14 @@ Result<package::Files> inspect_model(std::span<const std::byte> model, std::stri
   GS_ASSIGN(const Request request, read_request(text));
   GS_ASSIGN(compiler::Options compile, read_options(options));
   onnx::ExternalFiles external(opener_of(given));
-  GS_ASSIGN(const inspect::Subject subject,
-            inspect::read(model, given.empty() ? nullptr : &external, compile.known));
+  onnx::ExternalFiles* const files_of_weights = given.empty() ? nullptr : &external;
+  inspect::Examined examined;
+  if (request.document) {
+    GS_ASSIGN(examined, inspect::examine(model, files_of_weights, compile.known));
+  } else {
+    GS_ASSIGN(examined.subject, inspect::read(model, files_of_weights, compile.known));
+  }
+  const inspect::Subject& subject = examined.subject;
   std::vector<inspect::View> views;
   package::Files files(1);
   for (const std::string& target : request.targets) {
@@ -61,8 +69,9 @@ Result<package::Files> inspect_model(std::span<const std::byte> model, std::stri
     GS_ASSIGN(package::Files dumped, inspect::dump(views.back()));
     std::ranges::move(dumped, std::back_inserter(files));
   }
-  const std::string said = request.json ? inspect::to_json(subject, views, request.details) + "\n"
-                                        : inspect::to_text(subject, views, request.details);
+  const std::string said = request.document ? inspect::to_document(examined, views)
+                           : request.json ? inspect::to_json(subject, views, request.details) + "\n"
+                                          : inspect::to_text(subject, views, request.details);
   const auto bytes = std::as_bytes(std::span(said));
   files.front() = {"text", {bytes.begin(), bytes.end()}};
   return files;
