@@ -282,7 +282,7 @@ class Imported {
   nb::list leaves() const {
     nb::list made;
     for (const tensor::ModelLeaf& leaf : model_.leaves()) {
-      const graph::ConstantSource& source = *model_.graph().values[leaf.value].constant;
+      const stages::ConstantSource& source = *model_.graph().values[leaf.value].constant;
       const auto bytes = model_.bytes_of(leaf.value);
       made.append(nb::make_tuple(
           leaf.name, name_of(source.dtype), nb::tuple(nb::cast(source.shape)), leaf.trainable,

@@ -17,7 +17,7 @@ using namespace opengl;  // NOLINT(google-build-using-namespace): this is its fa
 using SharedContext = std::shared_ptr<Context>;
 
 constexpr int64_t most_groups_in_x = 65535;
-// What kernels have at most unless they are compiled for less (schedule::Capabilities).
+// What kernels have at most unless they are compiled for less (target::Capabilities).
 constexpr int usual_blocks = 8, usual_invocations = 256;
 
 struct GlLimits {

@@ -39,7 +39,7 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
                    cat("target ", options.target, " has none of it"),
                    "\"wasm\", or \"cpu\" for webgpu and webgl in native programs");
   given.native_side = options.side == "cpu";
-  schedule::Records records;
+  records::Records records;
   const bool here = !target_of(target).pages || given.native_side;
   GS_TRY(shipped::add_to(records, given, options.device_class,
                          [&] { return here ? runtime::device_here(options.target) : ""; }));

@@ -8,7 +8,18 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
+
+using ir::Binary;
+using ir::BinaryOp;
+using ir::Cast;
+using ir::FloatImm;
+using ir::Fma;
+using ir::Node;
+using ir::NodeKind;
+using ir::Select;
+using ir::Unary;
+using ir::UnaryOp;
 
 using namespace ir;
 
@@ -330,4 +341,4 @@ std::vector<LeafCotangent> cotangents_of(const std::vector<Root>& roots,
   return Reverse(wanted).run(roots);
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -6,7 +6,7 @@
 
 #include "ir/nodes.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 
 using ir::Expr;
 
@@ -42,4 +42,4 @@ struct LeafCotangent {
 std::vector<LeafCotangent> cotangents_of(const std::vector<Root>& roots,
                                          const std::function<bool(const Expr&)>& wanted);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -7,7 +7,11 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
+
+using ir::Buffer;
+using ir::DType;
+using ir::NodeKind;
 
 using namespace ir;
 
@@ -58,7 +62,7 @@ TEST(Derivative, OfAllUses) {
 
 // Loads of one element are one leaf, whose derivative is the sum.
 TEST(Derivative, KnowsLoadsByTheirPlaces) {
-  const Buffer a = buffer("a", DType::f32, {index(4)});
+  const Buffer a = buffer("a", DType::f32, {ir::index(4)});
   const Var i = var("i");
   const Expr product = load(a, {i}) * load(a, {i});
   const auto wanted = [](const Expr& e) { return e->kind == NodeKind::Load; };
@@ -68,4 +72,4 @@ TEST(Derivative, KnowsLoadsByTheirPlaces) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

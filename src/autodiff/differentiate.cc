@@ -9,7 +9,7 @@
 #include "ir/build.h"
 #include "stages/states.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 bool has_gradient(ir::DType dtype) { return ir::is_float(dtype) && !ir::is_small(dtype); }
@@ -19,9 +19,10 @@ std::pair<size_t, size_t> opener_of(Entries program, size_t end) {
   size_t middle = end;
   int depth = 0;
   for (size_t i = end; i-- > 0;) {
-    if (program[i].is(ops::StepKind::end)) ++depth;
-    if (depth == 0 && program[i].is(ops::StepKind::otherwise)) middle = i;
-    if (!program[i].is(ops::StepKind::branch) && !program[i].is(ops::StepKind::loop)) continue;
+    if (program[i].is(stages::StepKind::end)) ++depth;
+    if (depth == 0 && program[i].is(stages::StepKind::otherwise)) middle = i;
+    if (!program[i].is(stages::StepKind::branch) && !program[i].is(stages::StepKind::loop))
+      continue;
     if (depth-- == 0) return {i, middle};
   }
   return {0, middle};
@@ -51,8 +52,8 @@ void Differentiation::find_active() {
   for (size_t before = 0; before != active_.size();) {
     before = active_.size();
     bool loops = false;
-    for (const ops::Entry& entry : program_) {
-      loops = loops || entry.is(ops::StepKind::loop);
+    for (const stages::Entry& entry : program_) {
+      loops = loops || entry.is(stages::StepKind::loop);
       const Stage* stage = entry.stage();
       if (!stage || stage->stops_gradient || !has_gradient(stage->output->dtype)) continue;
       const std::vector<ir::Buffer> inputs = entry.inputs();
@@ -84,9 +85,9 @@ Tensor Differentiation::total(const ir::Buffer& buffer) {
 
 Result<> Differentiation::go_back(Entries program) {
   for (size_t i = program.size(); i-- > 0;) {
-    if (program[i].is(ops::StepKind::end)) {
+    if (program[i].is(stages::StepKind::end)) {
       const auto [begin, middle] = opener_of(program, i);
-      if (program[begin].is(ops::StepKind::loop)) {
+      if (program[begin].is(stages::StepKind::loop)) {
         GS_TRY(of_loop(program, begin, i));
       } else {
         GS_TRY(of_branch(program, begin, middle, i));
@@ -114,10 +115,10 @@ Result<std::vector<Differentiation::Outside>> Differentiation::within(Entries bl
   Parts outer = std::exchange(parts_, std::move(given));
   const Result<> status = go_back(block);
   std::unordered_set<const ir::BufferNode*> written;
-  for (const ops::Entry& entry : block) written.insert(entry.output().get());
+  for (const stages::Entry& entry : block) written.insert(entry.output().get());
   std::vector<Outside> made;
   std::unordered_set<const ir::BufferNode*> seen;
-  for (const ops::Entry& entry : block) {
+  for (const stages::Entry& entry : block) {
     for (const ir::Buffer& input : entry.inputs()) {
       if (written.contains(input.get()) || !seen.insert(input.get()).second) continue;
       if (Tensor found = total(input)) made.push_back({input, std::move(found)});
@@ -134,11 +135,11 @@ Result<> Differentiation::of_branch(Entries program, size_t begin, size_t middle
       program.subspan(begin + 1, middle - begin - 1),
       middle < end ? program.subspan(middle + 1, end - middle - 1) : Entries()};
   bool reached = false;
-  std::array<ops::Program, 2> made;
+  std::array<stages::Program, 2> made;
   std::array<std::vector<Outside>, 2> outside;
   for (size_t k = 0; k < 2; ++k) {
     Parts given;
-    for (const ops::Entry& entry : blocks[k]) {
+    for (const stages::Entry& entry : blocks[k]) {
       if (!entry.stage() || given.contains(entry.output().get())) continue;
       if (const Tensor found = total(entry.output())) given[entry.output().get()] = {found};
     }
@@ -163,28 +164,28 @@ Result<> Differentiation::of_branch(Entries program, size_t begin, size_t middle
   }
   for (size_t k = 0; k < 2; ++k) {
     for (const Contribution& to : merged) {
-      ops::Stage copy = ops::copy_stage("branch", to.cotangent.buffer, to.cotangent.buffer);
+      stages::Stage copy = stages::copy_stage("branch", to.cotangent.buffer, to.cotangent.buffer);
       copy.result = ir::zero(to.to->dtype);
       for (const Outside& one : outside[k]) {
         if (one.buffer.same(to.to))
-          copy = ops::copy_stage("branch", one.cotangent.buffer, to.cotangent.buffer);
+          copy = stages::copy_stage("branch", one.cotangent.buffer, to.cotangent.buffer);
       }
       made[k].emplace_back(std::move(copy));
     }
   }
-  b_.program.emplace_back(ops::branch_step(program[begin].step()->condition));
+  b_.program.emplace_back(stages::branch_step(program[begin].step()->condition));
   std::ranges::move(made[0], std::back_inserter(b_.program));
-  b_.program.emplace_back(ops::otherwise_step());
+  b_.program.emplace_back(stages::otherwise_step());
   std::ranges::move(made[1], std::back_inserter(b_.program));
-  b_.program.emplace_back(ops::end_step());
+  b_.program.emplace_back(stages::end_step());
   for (Contribution& one : merged) add(one.to, std::move(one.cotangent));
   return {};
 }
 
 Result<std::vector<Tensor>> differentiate(ops::Builder& builder,
-                                          std::span<const ops::Entry> program,
+                                          std::span<const stages::Entry> program,
                                           const Gradients& wanted) {
   return Differentiation(builder, program, wanted).run();
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

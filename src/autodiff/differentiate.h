@@ -6,7 +6,7 @@
 
 #include "ops/builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 
 // d sum(y * seed) / d x for each x.
 struct Gradients {
@@ -22,7 +22,7 @@ struct Gradients {
 // its type and shape; null where y does not hang on it, or only through integers. Errors: a stage
 // between them that has no gradient, by the node that it came from.
 Result<std::vector<ops::Tensor>> differentiate(ops::Builder& builder,
-                                               std::span<const ops::Entry> program,
+                                               std::span<const stages::Entry> program,
                                                const Gradients& wanted);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

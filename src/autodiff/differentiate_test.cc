@@ -8,7 +8,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 using ir::DType;
@@ -113,7 +113,7 @@ DType precision_of(const GradientOfCase& of) {
     if (input && is_variable(input.dtype()) && ir::byte_size(input.dtype()) < 8)
       coarsest = DType::f32;
   }
-  for (const ops::Stage& stage : ops::stages_of(of.made.builder->program)) {
+  for (const stages::Stage& stage : stages::stages_of(of.made.builder->program)) {
     if (stage.result) ir::visit(stage.result, look);
     for (const ir::Expr& value : stage.values) ir::visit(value, look);
   }
@@ -247,4 +247,4 @@ INSTANTIATE_TEST_SUITE_P(Catalog, GradientTest, testing::ValuesIn(entries()),
                          [](const auto& info) { return test_name(*info.param); });
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -7,9 +7,9 @@
 #include "autodiff/differentiate.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 
-using Entries = std::span<const ops::Entry>;
+using Entries = std::span<const stages::Entry>;
 
 class Differentiation {
  public:
@@ -31,7 +31,7 @@ class Differentiation {
   ops::Tensor total(const ir::Buffer& buffer);  // null where nothing came back
 
   Result<> go_back(Entries program);
-  Result<> of_stage(const ops::Stage& stage);
+  Result<> of_stage(const stages::Stage& stage);
   Result<> of_branch(Entries program, size_t begin, size_t middle, size_t end);
   Result<> of_loop(Entries program, size_t begin, size_t end);
 
@@ -50,4 +50,4 @@ class Differentiation {
   std::vector<ir::Buffer> alive_;  // keeps the keys above from being reused
 };
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

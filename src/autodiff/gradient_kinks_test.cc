@@ -9,7 +9,7 @@
 
 #include "autodiff/run_gradient_test.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 using ops::Case;
@@ -167,4 +167,4 @@ INSTANTIATE_TEST_SUITE_P(Catalog, SpecialPointTest, testing::ValuesIn(every_oper
                          [](const auto& info) { return test_name(*info.param); });
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -8,7 +8,7 @@
 #include "autodiff/stage_gradient.h"
 #include "ir/scalar.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 bool is_variable(ir::DType dtype) { return ir::is_float(dtype) && !ir::is_small(dtype); }
@@ -138,4 +138,4 @@ std::string gradient_inputs(const ops::OpDef& def) {
   return names;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -5,7 +5,7 @@
 
 #include "ops/cases.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 
 // `made` is the case with its gradient behind it: its outputs are the gradients of a weighted sum
 // of the operator's outputs of floats. Weights are inputs too (made.memory), where an output's
@@ -32,4 +32,4 @@ GradientOfCase second_gradient_of_case(const ops::OpDef& def, const ops::Case& t
 // has.
 std::string gradient_inputs(const ops::OpDef& def);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -7,12 +7,12 @@
 #include "ir/build.h"
 #include "stages/states.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 // Calls f on every expression of an entry, extents among them.
 template <class F>
-void each_expr(ops::Entry& entry, F&& f) {
+void each_expr(stages::Entry& entry, F&& f) {
   const auto one = [&](Expr& e) {
     if (e) f(e);
   };
@@ -20,9 +20,9 @@ void each_expr(ops::Entry& entry, F&& f) {
     for (Expr& e : list) one(e);
   };
   if (Stage* stage = entry.stage()) {
-    ops::visit_exprs(*stage, ops::any_role, f);
+    stages::visit_exprs(*stage, stages::any_role, f);
   } else {
-    ops::Step& step = *entry.step();
+    stages::Step& step = *entry.step();
     all(step.values);
     one(step.condition);
     one(step.elements);
@@ -37,7 +37,8 @@ bool uses_any(const Expr& e, const std::vector<Var>& variables) {
 // What a stage copies element for element; null for others.
 ir::Buffer copied_by(const Stage& stage) {
   const auto* load = ir::as<ir::Load>(stage.result);
-  if (stage.kind != ops::StageKind::compute || !load || load->indices.size() != stage.axes.size())
+  if (stage.kind != stages::StageKind::compute || !load ||
+      load->indices.size() != stage.axes.size())
     return {};
   for (size_t i = 0; i < stage.axes.size(); ++i) {
     if (load->indices[i].get() != stage.axes[i].get()) return {};
@@ -65,7 +66,7 @@ LoopGradient::LoopGradient(Differentiation& all, Entries program, size_t begin, 
       begin_(begin),
       loop_(*program[begin].step()),
       rounds_(loop_.rounds) {
-  for (const ops::Entry& entry : body_) {
+  for (const stages::Entry& entry : body_) {
     if (entry.stage() && origin_.empty()) origin_ = entry.stage()->origin;
   }
 }
@@ -86,14 +87,14 @@ Result<> LoopGradient::run() {
   GS_TRY(check_numbers());
   if (loop_.condition) {
     const Var count = ir::var(cat(loop_.variables[0]->name, ".done"));
-    b_.program.emplace_back(ops::set_step({count}, {Expr(loop_.variables[0])}));
+    b_.program.emplace_back(stages::set_step({count}, {Expr(loop_.variables[0])}));
     rounds_ = count;
   }
   GS_TRY(keep_states());
   return go_back();
 }
 
-const ops::Entry* LoopGradient::writer_before(const ir::Buffer& buffer) const {
+const stages::Entry* LoopGradient::writer_before(const ir::Buffer& buffer) const {
   for (size_t i = begin_; i-- > 0;) {
     if (program_[i].stage() && program_[i].output().same(buffer)) return &program_[i];
   }
@@ -101,10 +102,10 @@ const ops::Entry* LoopGradient::writer_before(const ir::Buffer& buffer) const {
 }
 
 Result<> LoopGradient::find_states() {
-  for (const ops::Entry& entry : body_) {
+  for (const stages::Entry& entry : body_) {
     const Stage* stage = entry.stage();
     if (!stage || writer_before(stage->output) == nullptr) continue;
-    if (stage->kind == ops::StageKind::scatter && !stage->initial.get() &&
+    if (stage->kind == stages::StageKind::scatter && !stage->initial.get() &&
         !stage->condition.get() && stage->accumulators.empty()) {
       rows_.push_back({stage, all_.total(stage->output)});
       all_.parts_.erase(stage->output.get());
@@ -124,13 +125,13 @@ Result<> LoopGradient::find_states() {
 
 // Numbers of a round are made in it; those that a round hands to the next are not kept.
 Result<> LoopGradient::check_numbers() const {
-  std::vector<Var> later = ops::variables_of({body_.begin(), body_.end()});
+  std::vector<Var> later = stages::variables_of({body_.begin(), body_.end()});
   for (const State& one : states_) {
     for (const Expr& extent : one.buffer->shape) {
       if (uses_any(extent, later)) return unknown("has a state whose shape changes");
     }
   }
-  for (const ops::Entry& entry : body_) {
+  for (const stages::Entry& entry : body_) {
     if (hands_on_.contains(&entry)) continue;
     if (entry.step()) {
       std::erase_if(later, [&](const Var& var) {
@@ -139,24 +140,24 @@ Result<> LoopGradient::check_numbers() const {
       });
     }
     bool early = false;
-    ops::Entry copy = entry;
+    stages::Entry copy = entry;
     each_expr(copy, [&](const Expr& e) { early = early || uses_any(e, later); });
     if (early) return unknown("hands numbers of the host from round to round");
   }
   return {};
 }
 
-ops::Program LoopGradient::copy_body(const ir::BufferMap& states, const Expr& round,
-                                     ir::BufferMap& buffers) {
+stages::Program LoopGradient::copy_body(const ir::BufferMap& states, const Expr& round,
+                                        ir::BufferMap& buffers) {
   ir::VarMap numbers{{loop_.variables[0].get(), round}};
-  for (const Var& var : ops::variables_of({body_.begin(), body_.end()}))
+  for (const Var& var : stages::variables_of({body_.begin(), body_.end()}))
     numbers[var.get()] = ir::var(var->name);
   buffers = states;
   const std::string suffix = cat(".again", all_.copies_++);
-  ops::Program made;
-  for (const ops::Entry& entry : body_) {
-    if (hands_on_.contains(&entry) || entry.is(ops::StepKind::check)) continue;
-    ops::Entry copy = entry;
+  stages::Program made;
+  for (const stages::Entry& entry : body_) {
+    if (hands_on_.contains(&entry) || entry.is(stages::StepKind::check)) continue;
+    stages::Entry copy = entry;
     if (Stage* stage = copy.stage()) {
       ir::Buffer& own = buffers[stage->output.get()];
       if (!own.get()) {
@@ -171,7 +172,7 @@ ops::Program LoopGradient::copy_body(const ir::BufferMap& states, const Expr& ro
       if (const auto known = buffers.find(stage->initial.get()); known != buffers.end())
         stage->initial = known->second;
     } else {
-      ops::Step& step = *copy.step();
+      stages::Step& step = *copy.step();
       for (Var& var : step.variables) var = Var(ir::as<ir::VarNode>(numbers.at(var.get())));
       if (const auto known = buffers.find(step.from.get()); known != buffers.end())
         step.from = known->second;
@@ -186,7 +187,7 @@ ops::Program LoopGradient::copy_body(const ir::BufferMap& states, const Expr& ro
 // A buffer that a loop will change, with its first value.
 Tensor LoopGradient::state_of(const std::string& name, const Tensor& initial) {
   const ir::Buffer state = ir::buffer(name, initial.dtype(), initial.shape());
-  b_.program.emplace_back(ops::copy_stage(cat(name, ".initial"), initial.buffer, state));
+  b_.program.emplace_back(stages::copy_stage(cat(name, ".initial"), initial.buffer, state));
   return {state, std::nullopt};
 }
 
@@ -208,15 +209,15 @@ Result<> LoopGradient::keep_states() {
     shape.insert(shape.end(), one.buffer->shape.begin(), one.buffer->shape.end());
     const std::string name = cat(one.buffer->name, ".kept", all_.copies_++);
     const ir::Buffer kept = ir::buffer(name, one.buffer->dtype, std::move(shape));
-    Stage fill = ops::copy_stage(cat(name, ".fill"), kept, kept);
+    Stage fill = stages::copy_stage(cat(name, ".fill"), kept, kept);
     fill.result = ir::zero(kept->dtype);
     b_.program.emplace_back(std::move(fill));
     one.kept = {kept, std::nullopt};
   }
-  b_.program.emplace_back(ops::loop_step(round, rounds_));
+  b_.program.emplace_back(stages::loop_step(round, rounds_));
   for (size_t k = 0; k < states_.size(); ++k) {
     const ir::Buffer& kept = states_[k].kept.buffer;
-    b_.program.emplace_back(ops::row_stage(cat(kept->name, ".row"), kept, round, held[k]));
+    b_.program.emplace_back(stages::row_stage(cat(kept->name, ".row"), kept, round, held[k]));
   }
   ir::BufferMap buffers;
   std::ranges::move(copy_body(begun, round, buffers), std::back_inserter(b_.program));
@@ -224,14 +225,14 @@ Result<> LoopGradient::keep_states() {
     const auto known = buffers.find(one.next.get());
     next.push_back(known == buffers.end() ? one.next : known->second);
   }
-  for (Stage& stage : ops::advance_states(held, next)) b_.program.emplace_back(std::move(stage));
-  b_.program.emplace_back(ops::end_step());
+  for (Stage& stage : stages::advance_states(held, next)) b_.program.emplace_back(std::move(stage));
+  b_.program.emplace_back(stages::end_step());
   return {};
 }
 
 // Where all that a body reads of a tensor from outside is one row a round, the rows are tensors of
 // their own: what comes back to each is written to its place.
-void LoopGradient::read_rows(ops::Program& body, const Var& counter) {
+void LoopGradient::read_rows(stages::Program& body, const Var& counter) {
   struct Reading {
     ir::Buffer buffer;
     size_t axis = 0;
@@ -264,12 +265,12 @@ void LoopGradient::read_rows(ops::Program& body, const Var& counter) {
     }
     return true;
   };
-  for (ops::Entry& entry : body) {
+  for (stages::Entry& entry : body) {
     if (entry.stage() && entry.stage()->initial) continue;
     each_expr(entry, [&](const Expr& e) { ir::visit(e, look); });
   }
   std::erase_if(readings, [&](const Reading& one) {
-    return !one.rows || std::ranges::any_of(body, [&](const ops::Entry& entry) {
+    return !one.rows || std::ranges::any_of(body, [&](const stages::Entry& entry) {
       return entry.output().same(one.buffer) ||
              (entry.stage() && entry.stage()->initial.same(one.buffer));
     });
@@ -294,7 +295,8 @@ void LoopGradient::read_rows(ops::Program& body, const Var& counter) {
       at.erase(at.begin() + static_cast<std::ptrdiff_t>(one.axis));
       return ir::load(row.row, std::move(at));
     };
-    for (ops::Entry& entry : body) each_expr(entry, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
+    for (stages::Entry& entry : body)
+      each_expr(entry, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
     gathered_.push_back(std::move(row));
   }
 }
@@ -314,7 +316,7 @@ Result<> LoopGradient::go_back() {
     if (all_.is_active(one.buffer)) all_.active_.insert(one.begun.get());
   }
   ir::BufferMap buffers;
-  ops::Program block = copy_body(begun, round, buffers);
+  stages::Program block = copy_body(begun, round, buffers);
   read_rows(block, counter);
   b_.program.insert(b_.program.end(), block.begin(), block.end());
   const auto copy_of = [&](const ir::Buffer& buffer) {
@@ -334,12 +336,12 @@ Result<> LoopGradient::go_back() {
     one.cotangent = ir::buffer(cat(one.buffer->name, ".back", all_.copies_++), one.buffer->dtype,
                                one.buffer->shape);
     const ir::Buffer handed = ir::buffer("handed", one.buffer->dtype, one.buffer->shape);
-    hand_on(ops::copy_stage("handed", copy_of(one.next), handed), {one.cotangent, std::nullopt});
+    hand_on(stages::copy_stage("handed", copy_of(one.next), handed), {one.cotangent, std::nullopt});
   }
   for (const Rows& one : rows_) {
     if (!one.after) continue;
     Stage stage = *one.stage;
-    stage.kind = ops::StageKind::compute;
+    stage.kind = stages::StageKind::compute;
     const ir::VarMap at{{loop_.variables[0].get(), round}};
     stage.result = ir::substitute_buffers(ir::substitute(stage.values[0], at), buffers);
     std::vector<Expr> place;
@@ -385,8 +387,8 @@ Result<> LoopGradient::go_back() {
     } else {
       row->cotangent = sum;
       // The row's axes, in its order, beside the place that the round decides.
-      Stage stage = ops::copy_stage(cat(sum->name, ".row"), one.cotangent.buffer, sum);
-      stage.kind = ops::StageKind::scatter;
+      Stage stage = stages::copy_stage(cat(sum->name, ".row"), one.cotangent.buffer, sum);
+      stage.kind = stages::StageKind::scatter;
       stage.extents = one.cotangent.shape();
       stage.axes.clear();
       std::vector<Expr> point;
@@ -404,14 +406,14 @@ Result<> LoopGradient::go_back() {
     }
   }
   for (Stage& stage : written) b_.program.emplace_back(std::move(stage));
-  for (Stage& stage : ops::advance_states(held, next)) b_.program.emplace_back(std::move(stage));
+  for (Stage& stage : stages::advance_states(held, next)) b_.program.emplace_back(std::move(stage));
   const auto from = b_.program.begin() + static_cast<std::ptrdiff_t>(first);
-  ops::Program body(std::make_move_iterator(from), std::make_move_iterator(b_.program.end()));
+  stages::Program body(std::make_move_iterator(from), std::make_move_iterator(b_.program.end()));
   b_.program.erase(from, b_.program.end());
   b_.bounds = outside;
 
   const auto start = [&](const ir::Buffer& state, const Tensor& value) {
-    b_.program.emplace_back(ops::copy_stage(
+    b_.program.emplace_back(stages::copy_stage(
         cat(state->name, ".initial"),
         (value ? value : zeros(b_, "none", state->dtype, state->shape)).buffer, state));
   };
@@ -421,9 +423,9 @@ Result<> LoopGradient::go_back() {
   for (const Gathered& one : gathered_) {
     if (one.cotangent) start(one.cotangent, {});
   }
-  b_.program.emplace_back(ops::loop_step(counter, rounds_));
+  b_.program.emplace_back(stages::loop_step(counter, rounds_));
   std::ranges::move(body, std::back_inserter(b_.program));
-  b_.program.emplace_back(ops::end_step());
+  b_.program.emplace_back(stages::end_step());
   for (const State& one : states_) {
     if (one.cotangent) all_.parts_[one.buffer.get()] = {{one.cotangent, std::nullopt}};
   }
@@ -437,4 +439,4 @@ Result<> Differentiation::of_loop(Entries program, size_t begin, size_t end) {
   return LoopGradient(*this, program, begin, end).run();
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -4,7 +4,7 @@
 
 #include "autodiff/differentiation.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 
 class LoopGradient {
  public:
@@ -30,7 +30,7 @@ class LoopGradient {
   };
   // Stages that stack a row a round.
   struct Rows {
-    const ops::Stage* stage = nullptr;
+    const stages::Stage* stage = nullptr;
     ops::Tensor after;
   };
 
@@ -39,25 +39,25 @@ class LoopGradient {
   Result<> check_numbers() const;
   // The body with variables and buffers of its own; states become what `states` says, the round
   // `round`. Without what stacks rows and hands states on.
-  ops::Program copy_body(const ir::BufferMap& states, const ir::Expr& round,
-                         ir::BufferMap& buffers);
+  stages::Program copy_body(const ir::BufferMap& states, const ir::Expr& round,
+                            ir::BufferMap& buffers);
   Result<> keep_states();
   Result<> go_back();
-  void read_rows(ops::Program& body, const ir::Var& counter);
-  const ops::Entry* writer_before(const ir::Buffer& buffer) const;
+  void read_rows(stages::Program& body, const ir::Var& counter);
+  const stages::Entry* writer_before(const ir::Buffer& buffer) const;
   ops::Tensor state_of(const std::string& name, const ops::Tensor& initial);
 
   Differentiation& all_;
   ops::Builder& b_;
   Entries program_, body_;
   size_t begin_;
-  const ops::Step& loop_;
+  const stages::Step& loop_;
   std::string origin_;
   ir::Expr rounds_;
   std::vector<State> states_;
   std::vector<Rows> rows_;
   std::vector<Gathered> gathered_;
-  std::unordered_set<const ops::Entry*> hands_on_;  // entries of the body that copies leave out
+  std::unordered_set<const stages::Entry*> hands_on_;  // entries of the body that copies leave out
 };
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -4,14 +4,14 @@
 #include "autodiff/stage_gradient.h"
 #include "ir/build.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
-ops::Accumulators sum_of(ir::Type type) {
-  return {ops::sum_accumulator(ir::var("acc", type), ir::var("term", type))};
+stages::Accumulators sum_of(ir::Type type) {
+  return {stages::sum_accumulator(ir::var("acc", type), ir::var("term", type))};
 }
 
-ops::Accumulators product_of(ir::Type type) {
+stages::Accumulators product_of(ir::Type type) {
   const Var left = ir::var("acc", type), right = ir::var("term", type);
   return {{left, right, Expr(left) * Expr(right), ir::constant(type, 1)}};
 }
@@ -27,7 +27,7 @@ Result<> StageGradient::of_reduction(const Tensor& cotangent) {
     }
     const auto k =
         static_cast<size_t>(std::ranges::find_if(stage_.accumulators,
-                                                 [&](const ops::Accumulator& one) {
+                                                 [&](const stages::Accumulator& one) {
                                                    return one.left.get() == leaf.leaf.get();
                                                  }) -
                             stage_.accumulators.begin());
@@ -77,7 +77,8 @@ Expr StageGradient::with_accumulators(const Expr& e) {
   for (size_t k = 0; k < stage_.accumulators.size(); ++k) {
     const Var& left = stage_.accumulators[k].left;
     if (ir::uses(e, left.get()))
-      map[left.get()] = stage_.kind == ops::StageKind::scan ? at_axes(running(k)) : accumulated(k);
+      map[left.get()] =
+          stage_.kind == stages::StageKind::scan ? at_axes(running(k)) : accumulated(k);
   }
   return ir::substitute(e, map);
 }
@@ -104,7 +105,7 @@ void StageGradient::of_extreme(size_t k, const Expr& cotangent) {
   const Expr& term = stage_.values[k];
   const ir::Type type = term->type;
   const Expr hits = term == accumulated(k);
-  const ops::Accumulators sum = sum_of(type);
+  const stages::Accumulators sum = sum_of(type);
   const Expr one = ir::select(hits, ir::constant(type, 1), ir::zero(type));
   const Tensor count = reduced(".equals", sum, type.dtype, {one}, sum[0].left);
   const Tensor share = over_axes(".share", type.dtype, cotangent / at_axes(count));
@@ -116,7 +117,7 @@ void StageGradient::of_product(size_t k, const Expr& cotangent) {
   const Expr& term = stage_.values[k];
   const ir::Type type = term->type;
   const Expr is_zero = term == 0.0, one = ir::constant(type, 1), none = ir::zero(type);
-  const ops::Accumulators sum = sum_of(type), product = product_of(type);
+  const stages::Accumulators sum = sum_of(type), product = product_of(type);
   const Tensor zero_count =
       reduced(".zeros", sum, type.dtype, {ir::select(is_zero, one, none)}, sum[0].left);
   const Tensor rest =
@@ -138,7 +139,7 @@ Expr StageGradient::term_number() const {
 
 // The term that was chosen, by its number.
 Result<> StageGradient::of_choice(size_t k, const Expr& cotangent) {
-  ops::Accumulators accumulators = stage_.accumulators;
+  stages::Accumulators accumulators = stage_.accumulators;
   const auto& choice = *ir::as<ir::Select>(stage_.accumulators[k].joined);
   const Var left = ir::var("at", ir::DType::i32), right = ir::var("at", ir::DType::i32);
   const bool keeps = choice.yes.same(accumulators[k].left);
@@ -153,4 +154,4 @@ Result<> StageGradient::of_choice(size_t k, const Expr& cotangent) {
   return {};
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

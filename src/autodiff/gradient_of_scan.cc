@@ -4,7 +4,7 @@
 #include "autodiff/stage_gradient.h"
 #include "ir/build.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 // Cotangents of accumulators in each place: what the place's own result adds, and the next place's
@@ -30,7 +30,7 @@ class LinearSteps {
     }
   }
 
-  ops::Accumulators accumulators;
+  stages::Accumulators accumulators;
   Var offset(size_t i) const { return accumulators[count_ * count_ + i].left; }
 
  private:
@@ -59,12 +59,13 @@ Result<> StageGradient::of_scan(const Tensor& cotangent) {
   }
   if (leaves.empty()) return {};
   if (stage_.in_order || stage_.segment > 0) return unknown("goes on from what it has so far");
-  const ops::Accumulators& accumulators = stage_.accumulators;
+  const stages::Accumulators& accumulators = stage_.accumulators;
   const ir::DType dtype = accumulators[0].left->type.dtype;
-  if (!std::ranges::all_of(
-          accumulators, [&](const ops::Accumulator& one) { return one.left->type.dtype == dtype; }))
+  if (!std::ranges::all_of(accumulators, [&](const stages::Accumulator& one) {
+        return one.left->type.dtype == dtype;
+      }))
     return unknown("runs accumulators of several types");
-  return ops::is_sum(accumulators) ? of_running_sum(leaves[0]) : of_running(leaves);
+  return stages::is_sum(accumulators) ? of_running_sum(leaves[0]) : of_running(leaves);
 }
 
 std::vector<Expr> StageGradient::turned(const std::vector<Expr>& point) const {
@@ -110,7 +111,7 @@ const Tensor& StageGradient::running(size_t k) {
   return made;
 }
 
-Tensor StageGradient::scanned(const std::string& what, ops::Accumulators accumulators,
+Tensor StageGradient::scanned(const std::string& what, stages::Accumulators accumulators,
                               ir::DType dtype, const std::vector<Expr>& values,
                               const Expr& result) {
   return b_.scan(
@@ -128,7 +129,7 @@ Tensor StageGradient::scanned(const std::string& what, ops::Accumulators accumul
 
 // d joined[k] / d variable, where the join goes from the accumulators before a place by its terms.
 Expr StageGradient::slope(size_t k, const Var& variable) {
-  const ops::Accumulators& accumulators = stage_.accumulators;
+  const stages::Accumulators& accumulators = stage_.accumulators;
   const Expr one = ir::constant(accumulators[k].joined->type, 1);
   const auto found = cotangents_of({{accumulators[k].joined, {{}, one}}},
                                    [&](const Expr& e) { return e.get() == variable.get(); });
@@ -146,7 +147,7 @@ Expr StageGradient::slope(size_t k, const Var& variable) {
 }
 
 Result<> StageGradient::of_running(const std::vector<Leaf>& leaves) {
-  const ops::Accumulators& accumulators = stage_.accumulators;
+  const stages::Accumulators& accumulators = stage_.accumulators;
   const size_t count = accumulators.size();
   const ir::DType dtype = accumulators[0].left->type.dtype;
   LinearSteps steps(count, dtype);
@@ -185,4 +186,4 @@ Result<> StageGradient::of_running(const std::vector<Leaf>& leaves) {
   return {};
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

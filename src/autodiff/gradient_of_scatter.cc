@@ -2,7 +2,7 @@
 #include "autodiff/stage_gradient.h"
 #include "ir/build.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 
 using Join = ops::Builder::Join;
 
@@ -143,4 +143,4 @@ void StageGradient::of_scattered_product(const Tensor& cotangent) {
             points_);
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -4,7 +4,7 @@
 
 #include "autodiff/run_gradient_test.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 using ops::TensorData;
@@ -66,4 +66,4 @@ TEST(GradientValues, ArePyTorchs) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

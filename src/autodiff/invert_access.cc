@@ -5,7 +5,7 @@
 
 #include "ir/build.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 constexpr int64_t unknown_extent = int64_t{1} << 20;  // counts as long
@@ -371,4 +371,4 @@ std::optional<Inverse> invert(const std::vector<Expr>& indices, const std::vecto
   return Solver(domain, bounds, exact).run(indices, shape);
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -8,7 +8,7 @@
 #include "ir/simplify.h"
 #include "stages/stage.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 
 using ir::Expr;
 using ir::Var;
@@ -40,4 +40,4 @@ struct Inverse {
 std::optional<Inverse> invert(const std::vector<Expr>& indices, const std::vector<Expr>& shape,
                               const Domain& domain, const ir::Bounds& bounds, bool exact = true);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

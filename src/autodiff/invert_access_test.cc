@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "ir/print.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 using ir::index;
@@ -73,4 +73,4 @@ TEST_F(InvertAccess, NotWhatIsCutOff) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

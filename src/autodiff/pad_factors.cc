@@ -6,7 +6,7 @@
 #include "ir/ranges.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 using ir::Expr;
@@ -148,4 +148,4 @@ std::optional<Expr> padded_product(ops::Builder& builder, const std::string& nam
   return std::nullopt;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -7,7 +7,7 @@
 
 #include "ops/builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 
 // The term of a sum, `product` where all of `guards` hold, else 0, without a condition: factors are
 // read from copies with zeros around them, and between them where a guard asks for multiples of a
@@ -18,4 +18,4 @@ std::optional<ir::Expr> padded_product(ops::Builder& builder, const std::string&
                                        const ir::Expr& product, const std::vector<ir::Expr>& guards,
                                        const ir::Bounds& bounds);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

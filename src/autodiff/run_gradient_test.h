@@ -10,7 +10,7 @@
 #include "interp/stages.h"
 #include "ir/scalar.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 
 inline std::vector<double> numbers_of(const ops::TensorData& data) {
   std::vector<double> values;
@@ -63,4 +63,4 @@ inline std::string test_name(const ops::OpDef& def) {
   return name.empty() ? def.name : name + "_" + def.name;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -6,7 +6,7 @@
 #include "ir/build.h"
 #include "ops/define.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 namespace {
 
 constexpr size_t most_parts = 4;  // of a sum in one stage
@@ -25,7 +25,7 @@ void add_axes(const std::vector<Var>& axes, const std::vector<Expr>& extents, Do
 }
 
 void substitute(Stage& stage, const ir::VarMap& map) {
-  ops::visit_exprs(stage, ops::may_load, [&](Expr& e) { e = ir::substitute(e, map); });
+  stages::visit_exprs(stage, stages::may_load, [&](Expr& e) { e = ir::substitute(e, map); });
 }
 
 Expr without_cast(const Expr& e) {
@@ -83,15 +83,15 @@ StageGradient::StageGradient(ops::Builder& builder, const Active& active, const 
   ir::VarMap single;
   add_axes(stage.axes, stage.extents, points_, single);
   all_ = points_;
-  if (stage.kind == ops::StageKind::reduce)
+  if (stage.kind == stages::StageKind::reduce)
     add_axes(stage.reduce_axes, stage.reduce_extents, all_, single);
   if (!single.empty()) substitute(stage_, single);
 }
 
 Result<std::vector<Contribution>> StageGradient::run(const Tensor& cotangent) {
   switch (stage_.kind) {
-    case ops::StageKind::compute: {
-      const std::vector<ir::Buffer> inputs = ops::inputs_of(stage_);
+    case stages::StageKind::compute: {
+      const std::vector<ir::Buffer> inputs = stages::inputs_of(stage_);
       if (stage_.view && inputs.size() == 1 && inputs[0]->dtype == stage_.output->dtype) {
         made_.push_back({inputs[0], b_.reshape(name(".gradient"), cotangent, inputs[0]->shape)});
         break;
@@ -100,16 +100,16 @@ Result<std::vector<Contribution>> StageGradient::run(const Tensor& cotangent) {
       for (const Leaf& leaf : through_result(cotangent)) pull_back(leaf, points_);
       break;
     }
-    case ops::StageKind::reduce:
+    case stages::StageKind::reduce:
       GS_TRY(of_reduction(cotangent));
       break;
-    case ops::StageKind::scan:
+    case stages::StageKind::scan:
       GS_TRY(of_scan(cotangent));
       break;
-    case ops::StageKind::scatter:
+    case stages::StageKind::scatter:
       GS_TRY(of_scatter(cotangent));
       break;
-    case ops::StageKind::sort:
+    case stages::StageKind::sort:
       break;
   }
   return std::move(made_);
@@ -126,8 +126,9 @@ bool StageGradient::is_active_load(const Expr& e) const {
 }
 
 bool StageGradient::is_accumulator(const Expr& e) const {
-  return std::ranges::any_of(
-      stage_.accumulators, [&](const ops::Accumulator& one) { return one.left.get() == e.get(); });
+  return std::ranges::any_of(stage_.accumulators, [&](const stages::Accumulator& one) {
+    return one.left.get() == e.get();
+  });
 }
 
 Expr StageGradient::at_axes(const Tensor& tensor) const {
@@ -259,7 +260,7 @@ Tensor StageGradient::over_axes(const std::string& what, ir::DType dtype, const 
   });
 }
 
-Tensor StageGradient::reduced(const std::string& what, ops::Accumulators accumulators,
+Tensor StageGradient::reduced(const std::string& what, stages::Accumulators accumulators,
                               ir::DType dtype, const std::vector<Expr>& values,
                               const Expr& result) {
   ir::VarMap map;
@@ -276,7 +277,7 @@ Tensor StageGradient::reduced(const std::string& what, ops::Accumulators accumul
       [&](ops::Point, std::span<const Var>) { return at(result); });
 }
 
-JoinKind join_kind(const ops::Accumulator& accumulator) {
+JoinKind join_kind(const stages::Accumulator& accumulator) {
   const Expr left = accumulator.left, right = accumulator.right;
   const auto both = [&](const Expr& a, const Expr& b) {
     return (a.same(left) && b.same(right)) || (a.same(right) && b.same(left));
@@ -310,4 +311,4 @@ Tensor zeros(ops::Builder& builder, const std::string& name, ir::DType dtype,
   return builder.compute(name, dtype, shape, [&](ops::Point) { return ir::zero(dtype); });
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

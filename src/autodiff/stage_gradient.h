@@ -10,10 +10,10 @@
 #include "autodiff/invert_access.h"
 #include "ops/builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::autodiff {
 
-using ops::Stage;
 using ops::Tensor;
+using stages::Stage;
 
 // What a tensor's cotangent is a part of.
 struct Contribution {
@@ -53,7 +53,7 @@ class StageGradient {
   // A tensor over the stage's axes (all, or without those of a reduction).
   Tensor over_axes(const std::string& what, ir::DType dtype, const Expr& value);
   // A reduction of the stage's own domain.
-  Tensor reduced(const std::string& what, ops::Accumulators accumulators, ir::DType dtype,
+  Tensor reduced(const std::string& what, stages::Accumulators accumulators, ir::DType dtype,
                  const std::vector<Expr>& values, const Expr& result);
   Expr at_axes(const Tensor& tensor) const;
   std::string name(const std::string& what) const { return stage_.name + what; }
@@ -79,7 +79,7 @@ class StageGradient {
   Result<> of_running(const std::vector<Leaf>& leaves);
   const Tensor& running(size_t k);  // the accumulator after each place
   Expr slope(size_t k, const Var& variable);
-  Tensor scanned(const std::string& what, ops::Accumulators accumulators, ir::DType dtype,
+  Tensor scanned(const std::string& what, stages::Accumulators accumulators, ir::DType dtype,
                  const std::vector<Expr>& values, const Expr& result);
   std::vector<Expr> axes() const;
   std::vector<Expr> turned(const std::vector<Expr>& point) const;  // counted from the other end
@@ -109,11 +109,11 @@ class StageGradient {
 
 // How an accumulator takes a term in, whichever stands left.
 enum class JoinKind : uint8_t { sum, product, maximum, minimum, choice, other };
-JoinKind join_kind(const ops::Accumulator& accumulator);
+JoinKind join_kind(const stages::Accumulator& accumulator);
 
 // a + b + ...: tensors of one type and shape.
 Tensor sum_of(ops::Builder& builder, const std::string& name, const std::vector<Tensor>& parts);
 Tensor zeros(ops::Builder& builder, const std::string& name, ir::DType dtype,
              const std::vector<Expr>& shape);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::autodiff

@@ -6,10 +6,13 @@
 #include "ir/build.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 namespace {
 
-using ops::Stage;
+using schedule::List;
+using stages::Pattern;
+using stages::Stage;
+using target::Capabilities;
 
 // Loops over the points of a tile, outermost first, and its lanes.
 struct Tile {
@@ -38,8 +41,8 @@ Tile split_points(const Stage& stage, const Capabilities& caps, List& list) {
   }
   Tile tile;
   const Vector vector = vector_of(stage, caps);
-  const bool share =
-      stage.kind == ops::StageKind::compute && !caps.texture_memory && shares(stage, vector.axis);
+  const bool share = stage.kind == stages::StageKind::compute && !caps.texture_memory &&
+                     shares(stage, vector.axis);
   const std::vector<int64_t> runs =
       share ? runs_of(stage) : std::vector<int64_t>(stage.axes.size(), 1);
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -161,7 +164,7 @@ List default_list(const Stage& stage, const Capabilities& caps) {
   List list{std::string(name_of(pattern)), {}};  // of a scatter, which goes in order: lower.h
   if (pattern == Pattern::map) map(stage, caps, list);
   if (pattern == Pattern::scan) scan(stage, caps, list);
-  if (stage.kind != ops::StageKind::reduce) return list;
+  if (stage.kind != stages::StageKind::reduce) return list;
   if (auto few = few_rows_list(stage, caps)) return *std::move(few);
   if (auto tiles = group_tile_list(stage, caps)) return *std::move(tiles);
   const Tiling tiling = default_tiling(stage, caps);
@@ -169,4 +172,4 @@ List default_list(const Stage& stage, const Capabilities& caps) {
   return register_list(stage, tiling, caps);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

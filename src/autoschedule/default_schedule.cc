@@ -10,8 +10,14 @@
 #include "schedule/apply.h"
 #include "schedule/lower.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 namespace {
+
+using schedule::Names;
+using schedule::Point;
+using schedule::Schedule;
+using stages::Group;
+using target::Capabilities;
 
 Capabilities without_hardware(Capabilities capabilities) {
   capabilities.hardware = false;
@@ -47,13 +53,14 @@ ScheduledGroup schedule_default(const Group& group, const Capabilities& capabili
   return *std::move(made);
 }
 
-Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilities) {
+Schedule default_schedule(const stages::Stage& stage, const Capabilities& capabilities) {
   return std::move(schedule_default(single_group(stage), capabilities).schedules.back());
 }
 
 bool has_variant(const Group& group, const Capabilities& capabilities, const Capabilities& others) {
-  if (is_walk(group)) return online_tile(group, others) != online_tile(group, capabilities);
+  if (is_walk(group))
+    return online::online_tile(group, others) != online::online_tile(group, capabilities);
   return default_point(group, capabilities) != default_point(group, others);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

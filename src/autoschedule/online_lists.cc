@@ -6,10 +6,17 @@
 #include "autoschedule/tiling_parts.h"
 #include "online/online_parts.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 namespace {
 
-using ops::Stage;
+using online::gpu_lanes;
+using online::OnlineTile;
+using schedule::Call;
+using schedule::List;
+using stages::Group;
+using stages::Stage;
+using target::Capabilities;
+using target::GroupTile;
 
 constexpr int64_t step = 16;
 
@@ -36,7 +43,7 @@ List map_list(const OnlineTile& tile) {
 
 // Tiles of values are no larger than those of queries: 16 KiB hold one and the scores.
 List product_list(const Stage& product, const OnlineTile& tile) {
-  const int64_t columns = points_along(product, 1), vectors = columns / gpu_lanes;
+  const int64_t columns = online::points_along(product, 1), vectors = columns / gpu_lanes;
   int64_t block = step;
   while (block * columns > step * 64) block /= 2;
   GroupTile shared{};
@@ -54,8 +61,8 @@ List product_list(const Stage& product, const OnlineTile& tile) {
 
 std::vector<List> online_lists(const Group& group, const Capabilities& caps) {
   if (caps.group_size == 1) return vector_lists(group, caps);
-  const OnlineTile tile = online_tile(group, caps);
-  const std::vector<Stage> stages = online_stages(group, caps);
+  const OnlineTile tile = online::online_tile(group, caps);
+  const std::vector<Stage> stages = online::online_stages(group, caps);
   List weighted = product_list(stages.back(), tile);
   // The weights are in group memory.
   std::erase_if(weighted.calls, [](const Call& call) {
@@ -73,4 +80,4 @@ std::vector<List> online_lists(const Group& group, const Capabilities& caps) {
           weighted};
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

@@ -7,14 +7,16 @@
 #include "online/online.h"
 #include "schedule/list.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 
 // One for each of online_stages.
-std::vector<List> online_lists(const Group& group, const Capabilities& capabilities);
+std::vector<schedule::List> online_lists(const stages::Group& group,
+                                         const target::Capabilities& capabilities);
 // The same on CPUs.
-std::vector<List> vector_lists(const Group& group, const Capabilities& capabilities);
+std::vector<schedule::List> vector_lists(const stages::Group& group,
+                                         const target::Capabilities& capabilities);
 
 // Default lists of the members of KeyParts::parts.
-Point key_parts_lists(const Group& parts);
+schedule::Point key_parts_lists(const stages::Group& parts);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

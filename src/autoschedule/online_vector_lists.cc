@@ -6,10 +6,16 @@
 #include "online/online_parts.h"
 #include "target/costs.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 namespace {
 
-using ops::Stage;
+using online::OnlinePart;
+using online::OnlineTile;
+using schedule::List;
+using stages::Group;
+using stages::Stage;
+using target::Capabilities;
+using target::Costs;
 
 // A register tile of a product that divides `rows` times `blocks` vectors.
 struct Registers {
@@ -36,8 +42,8 @@ Registers registers_for(int64_t rows, int64_t blocks, const Capabilities& caps) 
 // A map whose lanes lie along one axis, with another one inside of its vectors.
 List lanes_list(const Stage& stage, int axis, const Capabilities& caps, int inside = -1) {
   List list{"map", {}};
-  const int64_t extent = points_along(stage, axis);
-  const int64_t lanes = extent == 0 ? caps.vector_lanes : lanes_along(extent, caps);
+  const int64_t extent = online::points_along(stage, axis);
+  const int64_t lanes = extent == 0 ? caps.vector_lanes : online::lanes_along(extent, caps);
   if (lanes > 1) {
     add(list, "split(i$0, $1, $2) -> i$0.vector, lane", axis, lanes, extent == 0 ? "guard" : "");
     inside >= 0 ? add(list, "reorder(i$0.vector, i$1, lane)", axis, inside)
@@ -69,7 +75,7 @@ List score_list(const OnlineTile& tile, const Capabilities& caps) {
 
 List sum_list(const Stage& sums, const OnlineTile& tile, const Capabilities& caps) {
   List list{"contraction", {}};
-  const int64_t columns = points_along(sums, 1), lanes = lanes_along(columns, caps);
+  const int64_t columns = online::points_along(sums, 1), lanes = online::lanes_along(columns, caps);
   const Registers registers = registers_for(tile.rows, columns / lanes, caps);
   add(list,
       "split(i0, $0) -> i0.tile, row; split(i1, $1, $2) -> i1.tile, vec, lane;"
@@ -101,10 +107,10 @@ std::vector<List> lists_of(const Group& group, const OnlineTile& tile, const Cap
 }  // namespace
 
 std::vector<List> vector_lists(const Group& group, const Capabilities& caps) {
-  std::vector<List> lists = lists_of(group, vector_tile(group, caps), caps);
-  if (const OnlineTile narrow = narrow_tile(group, caps); narrow.keys > 0)
+  std::vector<List> lists = lists_of(group, online::vector_tile(group, caps), caps);
+  if (const OnlineTile narrow = online::narrow_tile(group, caps); narrow.keys > 0)
     std::ranges::move(lists_of(group, narrow, caps), std::back_inserter(lists));
   return lists;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

@@ -9,12 +9,20 @@
 #include "stages/access.h"
 #include "target/costs.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 namespace {
 
-using ops::Stage;
+using schedule::List;
+using schedule::Point;
+using stages::Along;
+using stages::Group;
+using stages::Member;
+using stages::RowAxis;
+using stages::Stage;
+using target::Capabilities;
+using target::Costs;
 
-bool is_reduction(const Member& member) { return member.stage.kind == ops::StageKind::reduce; }
+bool is_reduction(const Member& member) { return member.stage.kind == stages::StageKind::reduce; }
 
 // An axis that a row is walked along.
 struct Column {
@@ -67,7 +75,7 @@ RowsAlong both(RowsAlong a, RowsAlong b) {
 
 RowsAlong rows_along(const Member& member, const Capabilities& caps) {
   const Stage& stage = member.stage;
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+  const ir::Bounds bounds = stages::bounds_of_terms(stage);
   const std::vector<Column> walked = walked_columns(member);
   const ir::Var column = walked.empty() ? ir::Var() : walked.back().var;
   const ir::Var row =
@@ -76,13 +84,13 @@ RowsAlong rows_along(const Member& member, const Capabilities& caps) {
   RowsAlong found = RowsAlong::neither;
   const auto look = [&](const ir::Load* load) {
     const auto lies = [&](const ir::Var& axis) {
-      return axis && along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds) ==
+      return axis && stages::along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds) ==
                          Along::contiguous;
     };
     if (lies(column)) {
       found = both(found, RowsAlong::columns);
     } else if (lies(row) && std::ranges::any_of(inner, [&](const ir::Var& var) {
-                 return !var.same(row) && moves(*load, var);
+                 return !var.same(row) && stages::moves(*load, var);
                })) {
       found = both(found, RowsAlong::rows);
     }
@@ -173,19 +181,20 @@ List row_list(const Member& member, const Capabilities& caps, const Shares& shar
     lane = "lane";
     if (reduces) add(list, "rfactor(lane)");
   }
-  const std::string outside = names_of(rows);
+  const std::string outside = schedule::names_of(rows);
   if (threads) {
-    add(list, "reorder($0, $1, $2)", outside, names_of(columns), lane);
+    add(list, "reorder($0, $1, $2)", outside, schedule::names_of(columns), lane);
     std::string column = columns[0];
     if (columns.size() > 1) {
-      add(list, "fuse($0) -> column", names_of(columns));
+      add(list, "fuse($0) -> column", schedule::names_of(columns));
       column = "column";
     }
     add(list, "tile($0, $1, guard) -> $0.step, thread", column, shares.threads);
     if (reduces) add(list, "rfactor(thread)");
     columns = {column + ".step"};
   }
-  add(list, "reorder($0, $1, $2, $3)", outside, threads ? "thread" : "", names_of(columns), lane);
+  add(list, "reorder($0, $1, $2, $3)", outside, threads ? "thread" : "",
+      schedule::names_of(columns), lane);
   if (reduces) {
     add(list, "accumulate($0)", columns[0]);
     if (vectors && !threads) add(list, "peel($0)", columns.back());
@@ -259,4 +268,4 @@ Point row_lists(const Group& group, const Capabilities& caps) {
   return point;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

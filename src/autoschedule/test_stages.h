@@ -13,15 +13,15 @@
 #include "schedule/lower.h"
 #include "schedule/trace.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::index;
 using ir::Var;
-using ops::Stage;
-using ops::StageKind;
+using stages::Stage;
+using stages::StageKind;
 
 // C[i, j] = A[i, j] * 2
 inline Stage twice(Expr rows, Expr columns, ir::Layout layout = {}) {
@@ -50,7 +50,7 @@ inline Stage sum(Buffer output, std::vector<Var> axes, std::vector<Var> reduced,
   stage.reduce_axes = std::move(reduced);
   stage.reduce_extents = std::move(reduce_extents);
   const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-  stage.accumulators = {ops::sum_accumulator(left, right)};
+  stage.accumulators = {stages::sum_accumulator(left, right)};
   stage.values = {std::move(term)};
   stage.result = left;
   return stage;
@@ -95,16 +95,16 @@ inline Stage total(int64_t extent) {
   return sum(ir::buffer("C", DType::f32, {}), {}, {k}, {index(extent)}, ir::load(a, {k}));
 }
 
-inline const Capabilities wasm = capabilities_of(TargetKind::wasm);
+inline const target::Capabilities wasm = target::capabilities_of(TargetKind::wasm);
 
-inline std::string default_text(const Stage& stage, const Capabilities& caps) {
+inline std::string default_text(const Stage& stage, const target::Capabilities& caps) {
   return to_string(default_point(single_group(stage), caps));
 }
 
 // The loops that the steps make of a stage: the kernel's body, or the error.
 inline std::string loops(const Stage& stage, const std::string& steps,
-                         const Capabilities& caps = wasm) {
-  const auto schedule = parse_schedule(stage, caps, "by hand: " + steps);
+                         const target::Capabilities& caps = wasm) {
+  const auto schedule = schedule::parse_schedule(stage, caps, "by hand: " + steps);
   if (!schedule) return schedule.error().to_string();
   const auto kernel = lower(*schedule);
   if (!kernel) return kernel.error().to_string();
@@ -120,4 +120,4 @@ inline const ir::Layout blocked{.axes = {{0, 1, 0}, {1, 4, 0}, {1, 1, 4}}};
 inline const ir::Layout texels{
     .axes = {{0, 1, 0}, {1, 4, 0}, {1, 1, 4}}, .memory = ir::Memory::texture, .width = 4};
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

@@ -17,21 +17,26 @@
 #include "stages/factors.h"
 #include "target/costs.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using stages::Along;
+using stages::Factors;
+using stages::Pattern;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
+using target::Costs;
 
 // Whether vectors along an axis would gather what lies along a reduction's own axis (sums of rows).
 bool rows_are_contiguous(const Stage& stage, int dim, const Capabilities& caps) {
   if (stage.kind != StageKind::reduce || stage.in_order) return false;
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+  const ir::Bounds bounds = stages::bounds_of_terms(stage);
   const auto loads = loads_of(stage.values);
   const auto runs_along_reduction = [&](const ir::Load* load) {
     const auto moves_along = [&](const ir::Var& axis) {
-      return along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds);
+      return stages::along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds);
     };
     if (moves_along(stage.axes[static_cast<size_t>(dim)]) != Along::gather) return false;
     for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
@@ -53,11 +58,11 @@ int lanes_of_rows(const Stage& stage, int dim, const Capabilities& caps) {
   if (stage.kind != StageKind::reduce || stage.in_order || !stage.starts.empty() ||
       !caps.is_vector_unit() || extent < least)
     return 0;
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+  const ir::Bounds bounds = stages::bounds_of_terms(stage);
   bool moves_along = false;
   for (const ir::Load* load : loads_of(stage.values)) {
-    const Along lies =
-        along(*load, load->buffer->layout, stage.axes[axis], caps.vector_lanes, bounds, true);
+    const Along lies = stages::along(*load, load->buffer->layout, stage.axes[axis],
+                                     caps.vector_lanes, bounds, true);
     if (lies == Along::gather) return 0;
     moves_along |= lies != Along::still;
   }
@@ -105,7 +110,8 @@ RegisterTile best_tile(int64_t extent, bool open, int64_t blocks, int64_t others
 
 // Whether an operand stands still along the axis, so that rows along it share what they load of it.
 bool reuses(const std::vector<const ir::Load*>& terms, const ir::Var& axis) {
-  return std::ranges::any_of(terms, [&](const ir::Load* load) { return !moves(*load, axis); });
+  return std::ranges::any_of(terms,
+                             [&](const ir::Load* load) { return !stages::moves(*load, axis); });
 }
 
 bool has_rows(const Stage& stage, int vector_axis) {
@@ -121,13 +127,13 @@ bool has_rows(const Stage& stage, int vector_axis) {
 // Whether a row of the output is so many whole vectors, in memory at least.
 bool pads_vectors(const Stage& stage, const Tiling& tiling) {
   const auto extent = ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
-  return extent && (is_blocked(stage.output->layout) || *extent % tiling.lanes == 0);
+  return extent && (stages::is_blocked(stage.output->layout) || *extent % tiling.lanes == 0);
 }
 
 // Whether the kernel has forms for runs of fewer columns than a tile (lower.cc).
 bool ends_in_forms(const Stage& stage, int vector_axis, const Capabilities& caps) {
   return caps.is_vector_unit() && !ir::as_int(stage.extents[static_cast<size_t>(vector_axis)]) &&
-         !is_blocked(stage.output->layout);
+         !stages::is_blocked(stage.output->layout);
 }
 
 // The factor of a product's columns (0: the left one), which work items copy in the order of the
@@ -153,8 +159,8 @@ int copied_factor(const Stage& stage, const Capabilities& caps, const Tiling& ti
   const bool pays =
       columns ? rows && *rows >= costs.far_rows && *columns * steps >= costs.far_elements &&
                     std::ranges::none_of(
-                        loads_of({factor}),
-                        [](const auto* load) { return is_blocked(load->buffer->layout); })
+                        ir::loads_of({factor}),
+                        [](const auto* load) { return stages::is_blocked(load->buffer->layout); })
               : !rows && ends_in_forms(stage, tiling.vector_axis, caps);
   return !pays ? -1 : second ? 1 : 0;
 }
@@ -223,8 +229,8 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
     return;
   const auto outer_extent = ir::as_int(stage.extents[static_cast<size_t>(outer)]);
   const bool stands = std::ranges::any_of(terms, [&](const ir::Load* load) {
-    return !moves(*load, stage.axes[static_cast<size_t>(outer)]) &&
-           !moves(*load, stage.axes[static_cast<size_t>(tiling.row_axis)]);
+    return !stages::moves(*load, stage.axes[static_cast<size_t>(outer)]) &&
+           !stages::moves(*load, stage.axes[static_cast<size_t>(tiling.row_axis)]);
   });
   if (!row_extent || !outer_extent || *outer_extent < 2 || !stands) return;
   const auto joined = choose(*row_extent * *outer_extent, others / *outer_extent);
@@ -261,16 +267,16 @@ void choose_order(const Stage& stage, const Capabilities& caps, Tiling& tiling) 
   const auto column = static_cast<size_t>(tiling.vector_axis);
   int64_t bytes = ir::byte_size(ir::DType::f32) * extent_or(stage.extents[column], 0);
   for (const Expr& extent : stage.reduce_extents) bytes *= extent_or(extent, 0);
-  tiling.rows_inside =
-      bytes > costs_of(caps).kept_bytes &&
-      std::ranges::all_of(loads_of(stage.values), [&](const ir::Load* load) {
-        return !moves(*load, stage.axes[column]) || is_blocked(load->buffer->layout);
-      });
+  tiling.rows_inside = bytes > costs_of(caps).kept_bytes &&
+                       std::ranges::all_of(loads_of(stage.values), [&](const ir::Load* load) {
+                         return !stages::moves(*load, stage.axes[column]) ||
+                                stages::is_blocked(load->buffer->layout);
+                       });
 }
 
 // The axis that an operand is contiguous along is walked in blocks of a vector.
 void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+  const ir::Bounds bounds = stages::bounds_of_terms(stage);
   if (stage.in_order) return;
   constexpr int least_lanes = 4;
   const bool alone = caps.group_size == 1 && tiling.lanes == 1 && tiling.rows == 1;
@@ -280,12 +286,13 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
       // If nothing else of a sum lies in vectors, a short axis within a block does.
       int lanes = caps.vector_lanes;
       const int64_t extent = extent_or(stage.reduce_extents[r], 64);
-      while (alone && is_blocked(layout) && lanes > least_lanes && extent < lanes) lanes /= 2;
+      while (alone && stages::is_blocked(layout) && lanes > least_lanes && extent < lanes)
+        lanes /= 2;
       const bool contiguous =
-          along(*load, layout, stage.reduce_axes[r], lanes, bounds) == Along::contiguous;
+          stages::along(*load, layout, stage.reduce_axes[r], lanes, bounds) == Along::contiguous;
       // Constants were packed to follow the other operand: only the latter decides.
-      const bool packed =
-          is_blocked(layout) && layout.layers == 1 && layout.axes.size() > load->indices.size() + 1;
+      const bool packed = stages::is_blocked(layout) && layout.layers == 1 &&
+                          layout.axes.size() > load->indices.size() + 1;
       const int block = lanes / elements_of_word(stage, stage.reduce_axes[r]);
       if (contiguous && !packed && extent >= block) {
         tiling.reduce_axis = static_cast<int>(r);
@@ -306,7 +313,7 @@ void choose_window(const Stage& stage, const Capabilities& caps, Tiling& tiling)
   for (const Expr& extent : stage.reduce_extents) steps *= extent_or(extent, most_steps + 1);
   if (tiling.pattern != Pattern::window || tiling.reduce_axis >= 0 || caps.group_size > 1 ||
       caps.texture_memory || tiling.row_axis < 0 || tiling.vector_axis < 0 ||
-      is_blocked(stage.output->layout) || steps < 2 || steps > most_steps)
+      stages::is_blocked(stage.output->layout) || steps < 2 || steps > most_steps)
     return;
   tiling.unroll = static_cast<int>(steps);
   const int64_t extent = extent_at(stage, tiling.row_axis);
@@ -333,16 +340,16 @@ Vector vector_of(const Stage& stage, const Capabilities& caps) {
   // A texel of a port: four points in row-major order. A scalar is one point, held by all four.
   if (layout.flat) return {-1, rank == 0 ? 1 : 4};
   if (rank == 0) return {};
-  const int dim = vector_dim(layout, rank);
+  const int dim = stages::vector_dim(layout, rank);
   const bool whole =
-      is_blocked(layout) ||
+      stages::is_blocked(layout) ||
       extent_or(stage.output->shape[static_cast<size_t>(dim)], 1) % caps.vector_lanes == 0;
   const bool carried = stage.kind == StageKind::scan && dim == static_cast<int>(stage.along);
   if (!whole && !carried) {
     if (const int lanes = lanes_of_rows(stage, dim, caps); lanes > 0) return {dim, lanes};
   }
-  if ((!whole && !skips_lanes(stage, dim, caps)) || carried) return {};
-  if (!is_blocked(layout) && rows_are_contiguous(stage, dim, caps)) return {};
+  if ((!whole && !schedule::skips_lanes(stage, dim, caps)) || carried) return {};
+  if (!stages::is_blocked(layout) && rows_are_contiguous(stage, dim, caps)) return {};
   // Where lanes would be guarded, points that share what they read are computed one by one instead.
   if (caps.group_size == 1 && !whole && runs_of(stage)[static_cast<size_t>(dim)] > 1) return {};
   return {dim, caps.is_vector_unit()
@@ -354,7 +361,7 @@ int vectors_without_rows(const Stage& stage, int vector_axis, const Capabilities
   if (vector_axis < 0 || caps.texture_memory || stage.in_order || has_rows(stage, vector_axis))
     return 1;
   const auto columns = ir::as_int(stage.extents[static_cast<size_t>(vector_axis)]);
-  if (!columns || (!is_blocked(stage.output->layout) && *columns % caps.vector_lanes != 0))
+  if (!columns || (!stages::is_blocked(stage.output->layout) && *columns % caps.vector_lanes != 0))
     return 1;
   const Costs& costs = costs_of(caps);
   const int64_t blocks = (*columns + caps.vector_lanes - 1) / caps.vector_lanes;
@@ -364,8 +371,8 @@ int vectors_without_rows(const Stage& stage, int vector_axis, const Capabilities
   const auto fits = [&](int vectors) {
     return blocks % vectors == 0 && others * (blocks / vectors) >= costs.least_sums &&
            std::ranges::all_of(loads_of(stage.values), [&](const ir::Load* load) {
-             return !moves(*load, stage.axes[static_cast<size_t>(vector_axis)]) ||
-                    !is_blocked(load->buffer->layout) ||
+             return !stages::moves(*load, stage.axes[static_cast<size_t>(vector_axis)]) ||
+                    !stages::is_blocked(load->buffer->layout) ||
                     load->buffer->layout.axes.back().modulo % (vectors * caps.vector_lanes) == 0;
            });
   };
@@ -392,4 +399,4 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   return tiling;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

@@ -10,11 +10,11 @@
 #include "stages/stage.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 
 // The numbers of a reduction's register tile.
 struct Tiling {
-  Pattern pattern = Pattern::reduce;
+  stages::Pattern pattern = stages::Pattern::reduce;
   int vector_axis = -1;  // axis of the stage that lies along vectors; -1: scalar, or texels
   int lanes = 1;         // elements of a vector
   int vectors = 1;       // vectors of a tile along vector_axis
@@ -32,15 +32,16 @@ struct Tiling {
                    // row_axis; -1: none
 };
 // By the accesses and the target's capabilities.
-Tiling default_tiling(const ops::Stage& stage, const Capabilities& capabilities);
+Tiling default_tiling(const stages::Stage& stage, const target::Capabilities& capabilities);
 
 // What the compiler chooses for a stage in a launch of its own, whose buffers have their layouts:
 // by its pattern, the accesses, and the target's capabilities.
-List default_list(const ops::Stage& stage, const Capabilities& capabilities);
+schedule::List default_list(const stages::Stage& stage, const target::Capabilities& capabilities);
 
 // Vectors of a tile along `vector_axis` (-1: none) of a reduction none of whose operands rows would
 // share: a product with one row, a sum of columns. Each step of a sum waits for the one before, so
 // that several are under way; operands are packed in blocks of so many vectors.
-int vectors_without_rows(const ops::Stage& stage, int vector_axis, const Capabilities& caps);
+int vectors_without_rows(const stages::Stage& stage, int vector_axis,
+                         const target::Capabilities& caps);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

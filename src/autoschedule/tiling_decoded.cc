@@ -11,20 +11,23 @@
 #include "stages/group.h"
 #include "target/costs.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using schedule::List;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 // Whether the bytes that a factor is decoded from are neighbours along the reduction.
 bool decodes_neighbours(const Stage& stage) {
   return std::ranges::all_of(loads_of(decoded_factor(stage)), [&](const ir::Load* load) {
     if (ir::byte_size(load->buffer->dtype) != 1) return true;
-    const int dim = vector_dim(load->buffer->layout, static_cast<int>(load->indices.size()));
+    const int dim =
+        stages::vector_dim(load->buffer->layout, static_cast<int>(load->indices.size()));
     return dim >= 0 &&
-           (!moves(*load, stage.reduce_axes[0]) ||
+           (!stages::moves(*load, stage.reduce_axes[0]) ||
             ir::uses(load->indices[static_cast<size_t>(dim)], stage.reduce_axes[0].get()));
   });
 }
@@ -193,7 +196,7 @@ std::optional<List> list_for_samples(const Stage& stage, const Capabilities& cap
 
 Expr has_more_samples(const Stage& stage) {
   const std::vector<size_t> open = open_rows(stage);
-  return is_more(stage.extents[open[0]] - stage.extents[open[1]], 0);
+  return stages::is_more(stage.extents[open[0]] - stage.extents[open[1]], 0);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

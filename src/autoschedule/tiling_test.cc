@@ -7,10 +7,15 @@
 #include "autoschedule/tiling_parts.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 namespace {
 
-const Capabilities avx512 = for_registers(capabilities_of(TargetKind::cpu), 512, 32);
+using schedule::List;
+using schedule::Place;
+using schedule::Point;
+using target::Capabilities;
+
+const Capabilities avx512 = for_registers(target::capabilities_of(TargetKind::cpu), 512, 32);
 
 TEST(Tiling, SumsOfRowsRunAlongTheRows) {
   const Buffer a = ir::buffer("A", DType::f32, {index(32), index(64)});
@@ -36,7 +41,7 @@ TEST(Tiling, SumsWithoutRowsAreSeveralAtATime) {
   EXPECT_EQ(columns(64), 1);       // threads have tiles to share
   EXPECT_EQ(vectors_without_rows(product(index(2), index(64), index(4096)), 1, wasm), 1);
   EXPECT_EQ(vectors_without_rows(product(index(1), index(64), index(4096)), 1,
-                                 capabilities_of(TargetKind::webgpu)),
+                                 target::capabilities_of(TargetKind::webgpu)),
             1);
 }
 
@@ -58,7 +63,7 @@ TEST(Tiling, LargeOperandsAreWalkedByColumns) {
   const auto tiling = [&](int64_t length, bool packed, const Capabilities& caps) {
     const Stage stage = product(index(197), index(length), index(1024));
     for (const ir::Load* load : loads_of(stage.values)) {
-      if (packed && moves(*load, stage.axes[1]))
+      if (packed && stages::moves(*load, stage.axes[1]))
         const_cast<ir::BufferNode*>(load->buffer.get())->layout = {
             .axes = {{1, 16, 0}, {0, 1, 0}, {1, 1, 16}}};
     }
@@ -120,7 +125,7 @@ TEST(Tiling, LongProductsHaveChunks) {
     return ir::print(kernel).contains("for chunk");
   };
   const Expr open = ir::dimension("length", 1000);
-  for (const Capabilities& caps : {wasm, capabilities_of(TargetKind::webgpu)}) {
+  for (const Capabilities& caps : {wasm, target::capabilities_of(TargetKind::webgpu)}) {
     EXPECT_TRUE(has_chunks(open, caps));
     EXPECT_FALSE(has_chunks(index(1000), caps));
     EXPECT_FALSE(has_chunks(ir::min(open, index(1000)), caps));
@@ -129,7 +134,7 @@ TEST(Tiling, LongProductsHaveChunks) {
 
 // The pieces that invocations take of a column, how many share it, and columns at a time.
 TEST(Tiling, PiecesOfColumnsFillLoads) {
-  Capabilities hardware = capabilities_of(TargetKind::webgpu);
+  Capabilities hardware = target::capabilities_of(TargetKind::webgpu);
   hardware.hardware = true;
   const auto pieces = [&](int64_t length, int64_t columns, bool transposed = true) {
     const Point point{default_list(
@@ -153,7 +158,7 @@ TEST(Tiling, PiecesOfColumnsFillLoads) {
 // Where only the run knows the number of rows, few and many of them have kernels of their own,
 // which exist.
 TEST(Tiling, OpenRowsHavePointsForFewAndMany) {
-  const Capabilities software = capabilities_of(TargetKind::webgpu);
+  const Capabilities software = target::capabilities_of(TargetKind::webgpu);
   Capabilities hardware = software;
   hardware.hardware = true;
   const auto open = [](int64_t length, int64_t columns) {
@@ -171,8 +176,8 @@ TEST(Tiling, OpenRowsHavePointsForFewAndMany) {
     const auto points = [](const List& list) {
       int64_t all = 1;
       for (const char* loop : {"row", "vec", ".thread"}) {
-        for (const Place& place : places_of({list}, loop))
-          all *= *number_of(argument_at({list}, place));
+        for (const Place& place : schedule::places_of({list}, loop))
+          all *= *schedule::number_of(argument_at({list}, place));
       }
       return all;
     };
@@ -206,13 +211,13 @@ TEST(Tiling, RowsOfManySamplesShareTiles) {
   EXPECT_TRUE(made) << to_string(point) << ": " << made.error().to_string();
   // Its tiles are so already; workgroups have kernels for few rows.
   EXPECT_FALSE(list_for_samples(stage(index(1)), wasm));
-  EXPECT_FALSE(list_for_samples(open, capabilities_of(TargetKind::webgpu)));
+  EXPECT_FALSE(list_for_samples(open, target::capabilities_of(TargetKind::webgpu)));
   EXPECT_FALSE(list_for_samples(product(samples, index(512), index(256)), wasm));
 }
 
 // Columns whose number only the run knows share tiles as well, where their memory is padded.
 TEST(Tiling, OpenColumnsShareTilesOfAGroup) {
-  Capabilities hardware = capabilities_of(TargetKind::webgpu);
+  Capabilities hardware = target::capabilities_of(TargetKind::webgpu);
   hardware.hardware = true;
   const Var n = ir::var("n");
   Stage scores = product(index(2048), index(64), n);
@@ -226,4 +231,4 @@ TEST(Tiling, OpenColumnsShareTilesOfAGroup) {
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

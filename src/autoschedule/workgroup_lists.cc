@@ -12,22 +12,30 @@
 #include "stages/factors.h"
 #include "target/costs.h"
 
-namespace gossamer::schedule {
+namespace gossamer::autoschedule {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
+using schedule::List;
+using schedule::most_padded_bytes;
+using stages::Along;
+using stages::Factors;
+using stages::Pattern;
+using stages::Stage;
+using target::Capabilities;
+using target::Costs;
+using target::GroupTile;
 
 // The reduction's axis to walk in blocks: one that an operand is contiguous along, else the
 // longest.
 int block_axis(const Stage& stage, const Capabilities& caps) {
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+  const ir::Bounds bounds = stages::bounds_of_terms(stage);
   int longest = 0;
   for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
     for (const ir::Load* load : loads_of(stage.values)) {
       if (extent_or(stage.reduce_extents[r], 64) >= caps.vector_lanes &&
-          along(*load, load->buffer->layout, stage.reduce_axes[r], caps.vector_lanes, bounds) ==
-              Along::contiguous)
+          stages::along(*load, load->buffer->layout, stage.reduce_axes[r], caps.vector_lanes,
+                        bounds) == Along::contiguous)
         return static_cast<int>(r);
     }
     const auto length = [&](size_t at) { return extent_or(stage.reduce_extents[at], 64); };
@@ -68,10 +76,11 @@ bool is_too_large_to_pad(const GroupTile& tile, int64_t across) {
 
 // Whether the columns' factor is stored along the reduction instead of along the vectors.
 bool lies_along_reduction(const Stage& stage, int vector_axis, const Capabilities& caps) {
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+  const ir::Bounds bounds = stages::bounds_of_terms(stage);
   const ir::Var& axis = stage.axes[static_cast<size_t>(vector_axis)];
   return std::ranges::none_of(loads_of(stage.values), [&](const ir::Load* load) {
-    return along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds) == Along::contiguous;
+    return stages::along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds) ==
+           Along::contiguous;
   });
 }
 
@@ -191,4 +200,4 @@ void bind_group(std::string_view invocations, List& list) {
       invocations);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::autoschedule

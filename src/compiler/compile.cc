@@ -33,11 +33,11 @@ namespace gossamer::compiler {
 namespace {
 
 // Machine code is scheduled for the registers of its processor.
-Result<schedule::Capabilities> for_processor(schedule::Capabilities caps,
-                                             [[maybe_unused]] const std::string& cpu) {
+Result<target::Capabilities> for_processor(target::Capabilities caps,
+                                           [[maybe_unused]] const std::string& cpu) {
 #ifdef GOSSAMER_LLVM
   GS_ASSIGN(const auto registers, codegen::llvm_::registers_of({cpu}));
-  caps = schedule::for_registers(caps, registers.bits, registers.count);
+  caps = target::for_registers(caps, registers.bits, registers.count);
   caps.dots = registers.dots;
   caps.byte_dots = caps.windows_in_halves = registers.byte_dots;
   caps.converts_halves = registers.halves;
@@ -47,24 +47,24 @@ Result<schedule::Capabilities> for_processor(schedule::Capabilities caps,
 }
 
 // Of what runs beside a GPU.
-Result<schedule::Capabilities> side_capabilities_for(TargetKind target, const Options& options) {
+Result<target::Capabilities> side_capabilities_for(TargetKind target, const Options& options) {
   const auto side = options.native_side ? TargetKind::cpu : side_of(target);
-  const schedule::Capabilities caps = schedule::capabilities_of(side);
+  const target::Capabilities caps = target::capabilities_of(side);
   if (side != TargetKind::cpu || options.code == CodeForm::c) return caps;
   return for_processor(caps, options.cpu);
 }
 
-Result<schedule::Capabilities> capabilities_for(TargetKind target, const Options& options) {
-  schedule::Capabilities caps = schedule::capabilities_of(target);
-  GS_TRY(schedule::apply_limits(options.limits, caps));
+Result<target::Capabilities> capabilities_for(TargetKind target, const Options& options) {
+  target::Capabilities caps = target::capabilities_of(target);
+  GS_TRY(target::apply_limits(options.limits, caps));
   caps.hardware = has_adapters(target) && options.adapters == "hardware";
   const bool alone = options.code == CodeForm::bitcode || options.adapters == "hardware";
   if (alone && target == TargetKind::wasm && options.relaxed_simd)
-    caps = schedule::with_multiply_adds(caps);
+    caps = target::with_multiply_adds(caps);
   // LLVM has no good code for them.
   if (options.code == CodeForm::bitcode && target == TargetKind::wasm) caps.byte_dots = false;
   if (options.code == CodeForm::c) {
-    caps = schedule::for_any_machine(caps);
+    caps = target::for_any_machine(caps);
   } else if (target == TargetKind::cpu) {
     GS_ASSIGN(caps, for_processor(caps, options.cpu));
   }
@@ -72,20 +72,20 @@ Result<schedule::Capabilities> capabilities_for(TargetKind target, const Options
   return caps;
 }
 
-void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps,
+void use_layouts(stages::StageGraph& graph, const target::Capabilities& caps,
                  const Options& options) {
-  schedule::Ports ports;
+  layout::Ports ports;
   for (const auto& port : graph.inputs) ports.inputs.insert(port.buffer.get());
   for (const auto& port : graph.outputs) ports.outputs.insert(port.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());
   ports.side = graph.side;
-  for (const ops::Entry& entry : graph.program) {
-    if (entry.is(ops::StepKind::copy)) ports.outputs.insert(entry.step()->from.get());
+  for (const stages::Entry& entry : graph.program) {
+    if (entry.is(stages::StepKind::copy)) ports.outputs.insert(entry.step()->from.get());
   }
   std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
   const auto hardware = hardware_of(caps, options);
-  schedule::choose_layouts(graph.program, ports, caps, replaced, options.records,
-                           hardware ? &*hardware : nullptr);
+  layout::choose_layouts(graph.program, ports, caps, replaced, options.records,
+                         hardware ? &*hardware : nullptr);
   const auto replace = [&](ir::Buffer& buffer) {
     for (const auto& [old_buffer, fresh] : replaced) {
       if (old_buffer.same(buffer)) {
@@ -101,18 +101,18 @@ void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps,
 
 // Stages that are not fused are the reference for what others make of them; files of C are for
 // machines whose memory may be small.
-void use_algorithms(graph::StageGraph& graph, const schedule::Capabilities& caps,
+void use_algorithms(stages::StageGraph& graph, const target::Capabilities& caps,
                     const Options& options) {
   if (!options.fuse || !options.winograd || options.code == CodeForm::c) return;
   std::set<const ir::BufferNode*> constants;
   for (const auto& constant : graph.constants) constants.insert(constant.buffer.get());
   const auto hardware = hardware_of(caps, options);
-  schedule::use_winograd(graph.program, constants, caps, options.records,
-                         hardware ? &*hardware : nullptr);
+  rewrite::use_winograd(graph.program, constants, caps, options.records,
+                        hardware ? &*hardware : nullptr);
 }
 
 // Of a constant that the graph holds.
-std::optional<schedule::IntegerRange> range_of(const graph::ConstantSource& source) {
+std::optional<rewrite::IntegerRange> range_of(const stages::ConstantSource& source) {
   constexpr double most = 32767;
   const bool numbers = source.dtype == ir::DType::f32 || ir::is_int(source.dtype);
   if (source.file >= 0 || source.packed != 1 || !numbers) return std::nullopt;
@@ -124,25 +124,25 @@ std::optional<schedule::IntegerRange> range_of(const graph::ConstantSource& sour
     low = std::min(low, number);
     high = std::max(high, number);
   }
-  return schedule::IntegerRange{static_cast<int64_t>(low), static_cast<int64_t>(high)};
+  return rewrite::IntegerRange{static_cast<int64_t>(low), static_cast<int64_t>(high)};
 }
 
-schedule::HeldBuffers held_by(const graph::StageGraph& graph) {
-  schedule::HeldBuffers held{graph::states_of(graph), {}, {}};
+rewrite::HeldBuffers held_by(const stages::StageGraph& graph) {
+  rewrite::HeldBuffers held{stages::states_of(graph), {}, {}};
   for (const auto& output : graph.outputs) held.outputs.insert(output.buffer.get());
   for (const auto& constant : graph.constants) held.constants.insert(constant.buffer.get());
   return held;
 }
 
-void use_integer_dots(graph::StageGraph& graph, const schedule::Capabilities& caps) {
-  schedule::HeldBuffers held = held_by(graph);
-  schedule::KnownIntegers known;
+void use_integer_dots(stages::StageGraph& graph, const target::Capabilities& caps) {
+  rewrite::HeldBuffers held = held_by(graph);
+  rewrite::KnownIntegers known;
   for (const auto& constant : graph.constants) {
     if (const auto range = range_of(constant.source)) known[constant.buffer.get()] = *range;
   }
   held.states.merge(held.outputs);
-  schedule::use_dots(graph.program, held.constants, known, held.states, caps);
-  graph::merge_duplicates(graph);
+  rewrite::use_dots(graph.program, held.constants, known, held.states, caps);
+  stages::merge_duplicates(graph);
 }
 
 const ops::Catalog& catalog_of(const Options& options) {
@@ -152,60 +152,60 @@ const ops::Catalog& catalog_of(const Options& options) {
 Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& options,
                                  const ModuleBuilder::Progress& progress) {
   GS_ASSIGN(const TargetKind target, target_named(options.target));
-  GS_ASSIGN(const schedule::Capabilities caps, capabilities_for(target, options));
-  GS_ASSIGN(const schedule::Capabilities side_caps, side_capabilities_for(target, options));
+  GS_ASSIGN(const target::Capabilities caps, capabilities_for(target, options));
+  GS_ASSIGN(const target::Capabilities side_caps, side_capabilities_for(target, options));
 
   progress("lower", 0.05);
-  GS_ASSIGN(graph::StageGraph stages,
-            graph::lower(graph, catalog_of(options), most_elements(target)));
-  if (const auto implied = graph::implied_dims(stages, options.generate); !implied.empty()) {
-    GS_ASSIGN(stages, graph::lower(graph::with_dims(graph, implied), catalog_of(options),
+  GS_ASSIGN(stages::StageGraph stages,
+            lower::lower(graph, catalog_of(options), most_elements(target)));
+  if (const auto implied = lower::implied_dims(stages, options.generate); !implied.empty()) {
+    GS_ASSIGN(stages, lower::lower(lower::with_dims(graph, implied), catalog_of(options),
                                    most_elements(target)));
   }
-  graph::fold_constants(stages);
-  graph::merge_duplicates(stages);
-  graph::drop_dead(stages);
+  interp::fold_constants(stages);
+  stages::merge_duplicates(stages);
+  stages::drop_dead(stages);
   // No token is chosen by other rows of logits than the last ones.
-  if (options.generate) graph::narrow_rows(stages, options.speculate);
+  if (options.generate) stages::narrow_rows(stages, options.speculate);
   progress("fuse", 0.1);
   const int max_buffers = caps.texture_memory ? caps.max_textures : caps.max_storage_buffers;
-  graph::FuseOptions fuse{.max_buffers = max_buffers};
+  stages::FuseOptions fuse{.max_buffers = max_buffers};
   if (!caps.has_f64)
-    fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
+    fuse.kind = [](const stages::Stage& stage) { return !stages::needs_side(stage).empty(); };
   const bool launches_cost = caps.group_size > 1 && !caps.texture_memory;
   if (options.fuse) {
-    graph::fuse(stages, fuse);
+    stages::fuse(stages, fuse);
     // On GPUs, rows of known length are shared out as one axis.
-    graph::unflatten_axes(stages, caps.is_vector_unit());
-    if (launches_cost) graph::join_products(stages);
+    stages::unflatten_axes(stages, caps.is_vector_unit());
+    if (launches_cost) stages::join_products(stages);
   }
-  if (options.expose) graph::expose_stages(stages);
+  if (options.expose) stages::expose_stages(stages);
   // Kernels write textures whole; libraries take and give all of a tensor.
   if (options.state && !caps.texture_memory && options.code == CodeForm::finished)
-    graph::append_rows(stages, launches_cost);
-  graph::copy_rows(stages);
-  schedule::legalize_stages(stages.program, caps);
-  graph::hoist_constants(stages, max_buffers);
+    stages::append_rows(stages, launches_cost);
+  stages::copy_rows(stages);
+  rewrite::legalize_stages(stages.program, caps);
+  stages::hoist_constants(stages, max_buffers);
   if (options.fuse && caps.is_vector_unit()) {
-    schedule::HeldBuffers held = held_by(stages);
+    rewrite::HeldBuffers held = held_by(stages);
     held.states.merge(held.outputs);
-    schedule::use_tables(stages.program, held.states);
+    rewrite::use_tables(stages.program, held.states);
   }
   // Sums of integers stay sums, which other algorithms would round.
   if (options.fuse && (caps.dots || caps.byte_dots)) use_integer_dots(stages, caps);
   use_algorithms(stages, caps, options);
-  graph::drop_dead(stages);
-  if (options.fuse) schedule::widen_halves(stages.program, held_by(stages), caps);
+  stages::drop_dead(stages);
+  if (options.fuse) rewrite::widen_halves(stages.program, held_by(stages), caps);
   // Of textures as many are read.
-  if (!caps.has_f64) graph::place_on_side(stages, max_buffers + (caps.texture_memory ? 1 : 0));
+  if (!caps.has_f64) stages::place_on_side(stages, max_buffers + (caps.texture_memory ? 1 : 0));
   use_layouts(stages, caps, options);
   return Prepared::Stages{std::move(stages), target, caps, side_caps};
 }
 
-void tell_dims(const graph::StageGraph& stages, Report& report) {
-  report.variables = ops::variables_of(stages.program).size();
+void tell_dims(const stages::StageGraph& stages, Report& report) {
+  report.variables = stages::variables_of(stages.program).size();
   report.dims.clear();
-  for (const graph::Dim& dim : stages.dims)
+  for (const stages::Dim& dim : stages.dims)
     if (dim.input >= 0 && dim.output < 0)
       report.dims.emplace_back(dim.var->name, dim.var->estimate);
 }
@@ -223,7 +223,7 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
   if (fresh) {
     GS_ASSIGN(stages, prepare(graph, options, progress));
   }
-  if (report && options.ir) report->stages = graph::print(stages->graph);
+  if (report && options.ir) report->stages = stages::print(stages->graph);
 
   ModuleBuilder builder(stages->graph, stages->target, stages->capabilities, stages->side, options);
   if (fresh) stages->launched = builder.launched();

@@ -38,7 +38,7 @@ struct Options {
 #include "gossamer/options.def"
   bool native_side = false;  // webgpu: what the GPU leaves to the CPU is machine code, for the
                              // run time in C++, not wasm for pages
-  const schedule::PointSource* records = nullptr;  // points to take instead of the default ones
+  const records::PointSource* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
   bool groups = false;  // KernelReport::group, key and machine
   bool ir = false;      // KernelReport::ir, Report::stages
@@ -62,7 +62,7 @@ struct Options {
   // (package::File::parts): both outlive them.
   bool view_weights = false;
   bool fuse = true;     // false: every stage is a kernel, for comparisons
-  bool expose = false;  // what kernels make are outputs too (graph::expose_stages)
+  bool expose = false;  // what kernels make are outputs too (stages::expose_stages)
   onnx::Known known;    // fixed shapes, dimensions, values and lengths of the inputs
   bool share_weights =
       false;  // the large ones lie above the package, for those of other targets too
@@ -82,12 +82,12 @@ struct Options {
 // What compiling a stage gave, for `inspect` and dumps.
 struct KernelReport {
   std::string name, origin, schedule, ir, code;
-  std::string key, machine;                   // of records: records/choice.h
-  bool recorded = false;                      // at a point of records,
-  std::string near = {};                      // of this kernel, where it is not its own
-  std::string shipped = {};                   // that came with the compiler, for such devices
-  std::optional<schedule::Group> group = {};  // what it computes, where asked for
-  schedule::Capabilities capabilities = {};   // for which
+  std::string key, machine;                 // of records: records/choice.h
+  bool recorded = false;                    // at a point of records,
+  std::string near = {};                    // of this kernel, where it is not its own
+  std::string shipped = {};                 // that came with the compiler, for such devices
+  std::optional<stages::Group> group = {};  // what it computes, where asked for
+  target::Capabilities capabilities = {};   // for which
 };
 struct Report {
   std::string stages;          // printed after fusion and layout, where asked for

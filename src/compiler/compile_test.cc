@@ -197,7 +197,7 @@ TEST(Compile, TilesOfMachineCodeFitTheRegistersOfItsProcessor) {
     int products = 0;
     for (const KernelReport& kernel : report.kernels) {
       EXPECT_EQ(kernel.machine, one.machine);
-      const auto point = schedule::default_point(*kernel.group, kernel.capabilities);
+      const auto point = autoschedule::default_point(*kernel.group, kernel.capabilities);
       if (point[0].pattern == "map") continue;
       ++products;
       const int64_t vectors = *factor_of(point, "vec"), cells = *factor_of(point, "row") * vectors;

@@ -35,9 +35,9 @@ namespace gossamer::compiler {
 
 using ops::Case;
 using ops::OpDef;
-using ops::Stage;
-using ops::StageKind;
 using ops::TensorData;
+using stages::Stage;
+using stages::StageKind;
 
 // How a case's stages reach the schedules.
 enum class Form : uint8_t {
@@ -122,9 +122,9 @@ struct Run {
 };
 
 // The traces of a group's schedules make its kernel again.
-inline Result<> reads_back(const schedule::Group& group,
+inline Result<> reads_back(const stages::Group& group,
                            const std::vector<schedule::Schedule>& chosen,
-                           const schedule::Capabilities& caps, const ir::Kernel& kernel) {
+                           const target::Capabilities& caps, const ir::Kernel& kernel) {
   const std::string trace = schedule::to_string(chosen);
   GS_ASSIGN(const auto read, schedule::parse_schedules(group, caps, trace));
   GS_ASSIGN(const ir::Kernel again, schedule::lower(group, read));
@@ -133,14 +133,14 @@ inline Result<> reads_back(const schedule::Group& group,
 }
 
 // As after the layouts have replaced the ports' buffers.
-inline schedule::Ends ends_of(const ops::Program& program, const schedule::Ports& ports,
-                              const std::vector<std::pair<ir::Buffer, ir::Buffer>>& replaced) {
-  schedule::Ends ends;
+inline group::Ends ends_of(const stages::Program& program, const layout::Ports& ports,
+                           const std::vector<std::pair<ir::Buffer, ir::Buffer>>& replaced) {
+  group::Ends ends;
   for (const auto& [old, fresh] : replaced) {
     if (ports.outputs.contains(old.get())) ends.kept.insert(fresh.get());
     if (ports.constants.contains(old.get())) ends.constants.insert(fresh.get());
   }
-  for (const ops::Entry& entry : program) {
+  for (const stages::Entry& entry : program) {
     if (!entry.step()) continue;
     for (const ir::Buffer& read : entry.inputs()) ends.kept.insert(read.get());
   }
@@ -153,11 +153,11 @@ struct Signs {
   std::vector<ir::Var> variables;
   std::vector<SignedParts> parts;
 };
-inline Signs signs_of(const ops::Program& program, const Dims& dims) {
+inline Signs signs_of(const stages::Program& program, const Dims& dims) {
   Signs signs;
-  for (const ir::Var& var : ops::variables_of(program)) {
-    const bool counts = std::ranges::any_of(program, [&](const ops::Entry& entry) {
-      return entry.is(ops::StepKind::loop) && entry.step()->variables[0].same(var);
+  for (const ir::Var& var : stages::variables_of(program)) {
+    const bool counts = std::ranges::any_of(program, [&](const stages::Entry& entry) {
+      return entry.is(stages::StepKind::loop) && entry.step()->variables[0].same(var);
     });
     if (counts || dims.contains(var)) continue;
     signs.variables.push_back(var);
@@ -166,10 +166,10 @@ inline Signs signs_of(const ops::Program& program, const Dims& dims) {
   return signs;
 }
 
-inline Run run_on(const schedule::Capabilities& caps, ops::Program program,
-                  const schedule::Ports& ports, const interp::Values& inputs, const Dims& dims) {
+inline Run run_on(const target::Capabilities& caps, stages::Program program,
+                  const layout::Ports& ports, const interp::Values& inputs, const Dims& dims) {
   std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
-  schedule::choose_layouts(program, ports, caps, replaced);
+  layout::choose_layouts(program, ports, caps, replaced);
   interp::Memory memory;
   for (const auto& [old, fresh] : replaced) {
     if (const auto given = inputs.find(old.get()); given != inputs.end())
@@ -179,7 +179,7 @@ inline Run run_on(const schedule::Capabilities& caps, ops::Program program,
   interp::StepRunner steps;
   for (const auto& [var, value] : dims)
     steps.variables[var.get()] = ir::Scalar::of_int(ir::DType::index, value);
-  const std::vector<ir::Var> variables = ops::variables_of(program);
+  const std::vector<ir::Var> variables = stages::variables_of(program);
   const Signs signs = signs_of(program, dims);
   const auto dims_now = [&] {
     Dims now = dims;
@@ -200,24 +200,23 @@ inline Run run_on(const schedule::Capabilities& caps, ops::Program program,
     return interp::element(data, at);
   };
   // Of each launch the last stage stands for all, by what it writes.
-  std::map<const ir::BufferNode*, schedule::Group> groups;
-  ops::Program launched;
-  for (schedule::Launched& one :
-       schedule::group_stages(program, ends_of(program, ports, replaced), caps)) {
-    if (const auto* step = std::get_if<ops::Step>(&one)) {
+  std::map<const ir::BufferNode*, stages::Group> groups;
+  stages::Program launched;
+  for (group::Launched& one :
+       group::group_stages(program, ends_of(program, ports, replaced), caps)) {
+    if (const auto* step = std::get_if<stages::Step>(&one)) {
       launched.emplace_back(*step);
       continue;
     }
-    schedule::Group& group = std::get<schedule::Group>(one);
+    stages::Group& group = std::get<stages::Group>(one);
     launched.emplace_back(group.last());
     if (!is_single(group) || !group.in_place.empty())
       groups.emplace(group.last().output.get(), std::move(group));
   }
   steps.run = [&](const Stage& stage) -> Result<> {
     const auto found = groups.find(stage.output.get());
-    const schedule::Group group =
-        found == groups.end() ? schedule::single_group(stage) : found->second;
-    const auto [chosen, scheduled] = schedule::schedule_default(group, caps);
+    const stages::Group group = found == groups.end() ? stages::single_group(stage) : found->second;
+    const auto [chosen, scheduled] = autoschedule::schedule_default(group, caps);
     GS_TRY(reads_back(group, chosen, caps, scheduled));
     GS_ASSIGN(const ir::Kernel kernel,
               run_pipeline(with_parts(scheduled, signs.variables, signs.parts), caps.kind));
@@ -232,7 +231,7 @@ inline Run run_on(const schedule::Capabilities& caps, ops::Program program,
     // writes is new memory, unless it updates a state in place.
     const bool in_place = stage.kind == StageKind::scatter && !stage.initial;
     std::map<const ir::BufferNode*, const ir::BufferNode*> before;
-    for (const schedule::InPlace& one : group.in_place) before[one.output.get()] = one.input.get();
+    for (const stages::InPlace& one : group.in_place) before[one.output.get()] = one.input.get();
     interp::Memory bound;
     for (size_t i = 0; i < kernel.params.size(); ++i) {
       const ir::BufferNode* buffer = scheduled.params[i].buffer.get();
@@ -313,9 +312,9 @@ inline Example example_with_dim(const OpDef& def, const Case& test) {
   return example_of(std::move(made), {{dim, data[0].shape[0]}});
 }
 
-inline graph::StageGraph graph_of(const Example& example, Form form) {
+inline stages::StageGraph graph_of(const Example& example, Form form) {
   const ops::Builder& builder = *example.made.builder;
-  graph::StageGraph graph;
+  stages::StageGraph graph;
   graph.program = builder.program;
   for (const ir::Buffer& buffer : example.order) {
     if (form == Form::as_a_model && !graph.inputs.empty()) {
@@ -331,10 +330,10 @@ inline graph::StageGraph graph_of(const Example& example, Form form) {
 }
 
 // Convolutions in tiles of one size, whatever that costs.
-class AllInTiles : public schedule::LayoutWatch {
+class AllInTiles : public records::LayoutWatch {
  public:
-  explicit AllInTiles(int edge) : LayoutWatch(nullptr, nullptr), edge_(edge) {}
-  std::optional<int> tile_of(const Stage&, const schedule::Capabilities&, int) const override {
+  explicit AllInTiles(int edge) : records::LayoutWatch(nullptr, nullptr), edge_(edge) {}
+  std::optional<int> tile_of(const Stage&, const target::Capabilities&, int) const override {
     asked_ = true;
     return edge_;
   }
@@ -346,26 +345,26 @@ class AllInTiles : public schedule::LayoutWatch {
 };
 
 // The case's stages as compile() hands them to the layouts.
-inline graph::StageGraph legalized(const schedule::Capabilities& caps, const Example& example,
-                                   Form form) {
-  graph::StageGraph graph = graph_of(example, form);
+inline stages::StageGraph legalized(const target::Capabilities& caps, const Example& example,
+                                    Form form) {
+  stages::StageGraph graph = graph_of(example, form);
   if (form == Form::as_a_model) {
-    graph::merge_duplicates(graph);
-    graph::drop_dead(graph);
+    stages::merge_duplicates(graph);
+    stages::drop_dead(graph);
     const int max_buffers = caps.texture_memory ? caps.max_textures : caps.max_storage_buffers;
-    graph::fuse(graph, {.max_buffers = max_buffers});
-    graph::hoist_constants(graph, max_buffers);
-    graph::drop_dead(graph);
+    stages::fuse(graph, {.max_buffers = max_buffers});
+    stages::hoist_constants(graph, max_buffers);
+    stages::drop_dead(graph);
   }
-  schedule::legalize_stages(graph.program, caps);
+  rewrite::legalize_stages(graph.program, caps);
   return graph;
 }
 
 // Expects the stages of `graph`, which are those of the example, to compute what the example says.
 // Returns the kernels that ran.
-inline std::string compare(const schedule::Capabilities& caps, const Example& example,
-                           const graph::StageGraph& graph) {
-  schedule::Ports ports;
+inline std::string compare(const target::Capabilities& caps, const Example& example,
+                           const stages::StageGraph& graph) {
+  layout::Ports ports;
   for (const auto& input : graph.inputs) ports.inputs.insert(input.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());
   for (const auto& output : graph.outputs) ports.outputs.insert(output.buffer.get());
@@ -385,34 +384,34 @@ inline std::string compare(const schedule::Capabilities& caps, const Example& ex
   }
   return run.kernels;
 }
-inline std::string compare(const schedule::Capabilities& caps, const Example& example, Form form) {
+inline std::string compare(const target::Capabilities& caps, const Example& example, Form form) {
   return compare(caps, example, legalized(caps, example, form));
 }
 inline void compare(TargetKind target, const Example& example, Form form) {
-  compare(schedule::capabilities_of(target), example, form);
+  compare(target::capabilities_of(target), example, form);
 }
 
 // Whether two graphs of one example have the same stages and the same constants.
-inline bool alike(const graph::StageGraph& a, const graph::StageGraph& b) {
-  const std::string text = graph::print(a);
+inline bool alike(const stages::StageGraph& a, const stages::StageGraph& b) {
+  const std::string text = stages::print(a);
   // Long expressions are cut short.
-  return text.find("...") == std::string::npos && text == graph::print(b);
+  return text.find("...") == std::string::npos && text == stages::print(b);
 }
 
 // Compares the example as defined and, where fusion or constants change its stages, as a model. If
 // the model has convolutions that Winograd's algorithm computes, also with each of its tiles.
 inline void compare_forms(TargetKind target, const Example& example) {
-  const schedule::Capabilities caps = schedule::capabilities_of(target);
-  const graph::StageGraph defined = legalized(caps, example, Form::as_defined);
-  const graph::StageGraph model = legalized(caps, example, Form::as_a_model);
+  const target::Capabilities caps = target::capabilities_of(target);
+  const stages::StageGraph defined = legalized(caps, example, Form::as_defined);
+  const stages::StageGraph model = legalized(caps, example, Form::as_a_model);
   compare(caps, example, defined);
   if (!alike(defined, model)) compare(caps, example, model);
   std::set<const ir::BufferNode*> constants;
   for (const auto& constant : model.constants) constants.insert(constant.buffer.get());
-  for (const int edge : schedule::winograd_tiles) {
+  for (const int edge : records::winograd_tiles) {
     const AllInTiles tiles(edge);
-    graph::StageGraph tiled = model;
-    schedule::use_winograd(tiled.program, constants, caps, &tiles);
+    stages::StageGraph tiled = model;
+    rewrite::use_winograd(tiled.program, constants, caps, &tiles);
     if (!tiles.asked()) return;
     const std::string kernels = compare(caps, example, tiled);
     EXPECT_NE(kernels.find(".products"), std::string::npos) << kernels;

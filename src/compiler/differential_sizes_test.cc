@@ -181,7 +181,7 @@ std::vector<Sized> in_group_memory() {
 }
 TEST_P(TilesInGroupMemory, AtTheirEdges) {
   const Sized& one = GetParam();
-  schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
+  target::Capabilities hardware = target::capabilities_of(TargetKind::webgpu);
   hardware.hardware = true;
   const Example example = example_of(definition_of(one), one.test);
   ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
@@ -236,13 +236,12 @@ TEST_P(RowsInOneLaunch, OfEveryLength) {
   const Example dynamic = example_with_dim(def, GetParam().test);
   for (TargetKind target : targets) {
     SCOPED_TRACE(name_of(target));
-    const std::string kernels =
-        compare(schedule::capabilities_of(target), example, Form::as_a_model);
+    const std::string kernels = compare(target::capabilities_of(target), example, Form::as_a_model);
     if (target != TargetKind::webgl)
       EXPECT_EQ(kernels.find("kernel "), kernels.rfind("kernel ")) << kernels;
     if (dynamic.made.status) compare(target, dynamic, Form::as_a_model);
   }
-  schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
+  target::Capabilities hardware = target::capabilities_of(TargetKind::webgpu);
   hardware.hardware = true;
   const std::string kernels = compare(hardware, example, Form::as_a_model);
   EXPECT_EQ(kernels.find("kernel "), kernels.rfind("kernel ")) << kernels;
@@ -266,7 +265,7 @@ std::vector<Sized> parts_of_reductions() {
   };
 }
 TEST_P(PartsOfReductions, MeetInGroupMemory) {
-  schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
+  target::Capabilities hardware = target::capabilities_of(TargetKind::webgpu);
   hardware.hardware = true;
   const Example example = example_of(definition_of(GetParam()), GetParam().test);
   ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
@@ -312,7 +311,7 @@ TEST_P(DecodedProducts, OfFewRowsAndMany) {
   const bool many = GetParam().test.shapes[0][0] >= 20;
   for (TargetKind target : targets) {
     SCOPED_TRACE(name_of(target));
-    const schedule::Capabilities caps = schedule::capabilities_of(target);
+    const target::Capabilities caps = target::capabilities_of(target);
     const std::string kernels = compare(caps, example, Form::as_a_model);
     // Weights lie in memory as bytes alone; on CPUs tiles of rows share what is decoded.
     EXPECT_EQ(kernels.find("weights"), std::string::npos) << kernels;
@@ -320,7 +319,7 @@ TEST_P(DecodedProducts, OfFewRowsAndMany) {
       EXPECT_NE(kernels.find("alloc factor"), std::string::npos) << kernels;
     compare(caps, dynamic, Form::as_a_model);
   }
-  schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
+  target::Capabilities hardware = target::capabilities_of(TargetKind::webgpu);
   hardware.hardware = true;
   compare(hardware, example, Form::as_a_model);
   compare(hardware, dynamic, Form::as_a_model);

@@ -24,7 +24,7 @@ TEST_P(GradientKernels, AreThatOfTheStages) {
   for (const Case& test : def.cases()) {
     const std::vector<TensorData> inputs = ops::case_inputs(def, test);
     if (size_of(inputs) > most_elements) continue;
-    graph::GradientOfCase of = graph::gradient_of_case(def, test, inputs);
+    autodiff::GradientOfCase of = autodiff::gradient_of_case(def, test, inputs);
     if (!of.made.status || of.xs.empty()) continue;
     SCOPED_TRACE(test.name);
     const Example example = example_of(std::move(of.made));
@@ -40,7 +40,7 @@ TEST_P(GradientKernels, AreThatOfTheStages) {
 std::vector<const OpDef*> entries() {
   std::vector<const OpDef*> found;
   for (const OpDef& def : ops::builtin_catalog().entries()) {
-    if (!graph::gradient_inputs(def).empty()) found.push_back(&def);
+    if (!autodiff::gradient_inputs(def).empty()) found.push_back(&def);
   }
   return found;
 }
@@ -65,26 +65,26 @@ TEST(GradientsOfProducts, AreContractions) {
     SCOPED_TRACE(name);
     const OpDef& def = *ops::builtin_catalog().find("", name);
     Example example =
-        example_of(graph::gradient_of_case(def, test, ops::case_inputs(def, test)).made);
+        example_of(autodiff::gradient_of_case(def, test, ops::case_inputs(def, test)).made);
     ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
-    const schedule::Capabilities caps = schedule::capabilities_of(TargetKind::wasm);
-    graph::StageGraph graph = graph_of(example, Form::as_defined);
-    graph::drop_dead(graph);
-    graph::fuse(graph, {});
-    schedule::Ports ports;
+    const target::Capabilities caps = target::capabilities_of(TargetKind::wasm);
+    stages::StageGraph graph = graph_of(example, Form::as_defined);
+    stages::drop_dead(graph);
+    stages::fuse(graph, {});
+    layout::Ports ports;
     for (const auto& input : graph.inputs) ports.inputs.insert(input.buffer.get());
     for (const auto& output : graph.outputs) ports.outputs.insert(output.buffer.get());
     std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
-    schedule::choose_layouts(graph.program, ports, caps, replaced);
+    layout::choose_layouts(graph.program, ports, caps, replaced);
     int products = 0;
-    for (const Stage& stage : ops::stages_of(graph.program)) {
+    for (const Stage& stage : stages::stages_of(graph.program)) {
       if (stage.kind != StageKind::reduce) continue;
       ++products;
-      const schedule::Tiling tiling = schedule::default_tiling(stage, caps);
-      EXPECT_EQ(tiling.pattern, schedule::Pattern::contraction) << ops::print(stage);
-      EXPECT_EQ(tiling.lanes, caps.vector_lanes) << ops::print(stage);
+      const autoschedule::Tiling tiling = autoschedule::default_tiling(stage, caps);
+      EXPECT_EQ(tiling.pattern, stages::Pattern::contraction) << stages::print(stage);
+      EXPECT_EQ(tiling.lanes, caps.vector_lanes) << stages::print(stage);
       ir::visit(stage.values[0], [&](const ir::Expr& e) {
-        EXPECT_NE(e->kind, ir::NodeKind::Select) << ops::print(stage);
+        EXPECT_NE(e->kind, ir::NodeKind::Select) << stages::print(stage);
         return true;
       });
     }

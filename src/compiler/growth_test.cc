@@ -26,11 +26,11 @@ size_t node_count(const ir::Stmt& body) {
 
 // C[i, j]: `depth` choices, each of what the one before gave, used three times, and of an element
 // that is found by it.
-ops::Stage choices(int depth, const Expr& rows) {
+stages::Stage choices(int depth, const Expr& rows) {
   const ir::Buffer a = ir::buffer("A", DType::i32, {rows, index(16)});
   const ir::Buffer table = ir::buffer("T", DType::i32, {index(100)});
   const ir::Var i = ir::var("i"), j = ir::var("j");
-  ops::Stage stage;
+  stages::Stage stage;
   stage.name = "choices";
   stage.output = ir::buffer("C", DType::i32, a->shape);
   stage.axes = {i, j};
@@ -49,10 +49,10 @@ struct Size {
   size_t nodes = 0, code = 0;  // of the loop program after all passes; bytes
 };
 
-Size size_of(TargetKind target, const ops::Stage& stage) {
-  const schedule::Capabilities caps = schedule::capabilities_of(target);
-  const auto kernel =
-      run_pipeline(schedule::schedule_default(schedule::single_group(stage), caps).kernel, target);
+Size size_of(TargetKind target, const stages::Stage& stage) {
+  const target::Capabilities caps = target::capabilities_of(target);
+  const auto kernel = run_pipeline(
+      autoschedule::schedule_default(stages::single_group(stage), caps).kernel, target);
   EXPECT_TRUE(kernel);
   if (!kernel) return {};
   Size size{node_count(kernel->body), 0};

@@ -63,7 +63,7 @@ void HostProgram::open_segment() {
 }
 
 // Sizes of states that a variable is part of were computed where it was first set: there again.
-void HostProgram::set(const ops::Step& set) {
+void HostProgram::set(const stages::Step& set) {
   Step step;
   step.kind = Step::Kind::set;
   for (size_t i = 0; i < set.variables.size(); ++i)
@@ -85,7 +85,7 @@ void HostProgram::set(const ops::Step& set) {
   for (const ir::Var& var : set.variables) set_segment_.emplace(var.get(), planner_.segment());
 }
 
-void HostProgram::check(const graph::Check& check) {
+void HostProgram::check(const stages::Check& check) {
   const ir::Expr value =
       check.elements ? check.elements : ir::select(check.condition, ir::index(1), ir::index(0));
   package::Check made{planner_.number(value), check.message, planner_.segment_of(value)};
@@ -96,8 +96,8 @@ void HostProgram::check(const graph::Check& check) {
   if (!known) checks_.push_back(std::move(made));
 }
 
-void HostProgram::add(const ops::Step& from) {
-  using ops::StepKind;
+void HostProgram::add(const stages::Step& from) {
+  using stages::StepKind;
   if (from.kind != StepKind::check) flush_launches();
   switch (from.kind) {
     case StepKind::read: {

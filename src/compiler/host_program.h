@@ -20,11 +20,11 @@ class HostProgram {
   HostProgram(Planner& planner, int64_t most, TensorOf tensor_of)
       : planner_(planner), most_(most), tensor_of_(std::move(tensor_of)) {}
 
-  void add(const ops::Step& step);
+  void add(const stages::Step& step);
   // The next launch of a run, on a device.
   void launch(int device);
   // Counts of the same are checked once.
-  void check(const graph::Check& check);
+  void check(const stages::Check& check);
 
   // The order of things, for the memory plan: launches by number, tensors that steps read and
   // write.
@@ -33,7 +33,7 @@ class HostProgram {
     ir::Buffer read, written;
   };
   const std::vector<Event>& events() const { return events_; }
-  const std::vector<graph::PlanLoop>& loops() const { return loops_; }
+  const std::vector<memory::PlanLoop>& loops() const { return loops_; }
 
   // Steps, checks and segments go into the module, whose slots are planned. Segments without values
   // go; without steps a package is straight-line. `has_side`: two devices have work.
@@ -41,7 +41,7 @@ class HostProgram {
 
  private:
   void put(package::Step step);
-  void set(const ops::Step& set);
+  void set(const stages::Step& set);
   void open_segment();
   void flush_launches();
 
@@ -51,7 +51,7 @@ class HostProgram {
   std::vector<package::Step> steps_;
   std::vector<package::Check> checks_;
   std::vector<Event> events_;
-  std::vector<graph::PlanLoop> loops_;
+  std::vector<memory::PlanLoop> loops_;
   struct Open {  // a branch or loop whose steps are being collected
     package::Step step;
     bool otherwise = false;

@@ -12,11 +12,11 @@
 
 namespace gossamer::compiler {
 
-KernelParameters parameters_of(const ops::Program& program, const std::vector<ir::Var>& dims,
+KernelParameters parameters_of(const stages::Program& program, const std::vector<ir::Var>& dims,
                                size_t first_variable) {
   std::set<const ir::Node*> counters;
-  for (const ops::Entry& entry : program) {
-    if (entry.is(ops::StepKind::loop)) counters.insert(entry.step()->variables[0].get());
+  for (const stages::Entry& entry : program) {
+    if (entry.is(stages::StepKind::loop)) counters.insert(entry.step()->variables[0].get());
   }
   KernelParameters parameters;
   parameters.all = dims;
@@ -33,13 +33,13 @@ KernelParameters parameters_of(const ops::Program& program, const std::vector<ir
   return parameters;
 }
 
-KernelReport KernelSet::report_of(const schedule::Group& group,
-                                  const schedule::Capabilities& capabilities,
+KernelReport KernelSet::report_of(const stages::Group& group,
+                                  const target::Capabilities& capabilities,
                                   const std::string& schedule) const {
-  KernelReport report{title_of(group), schedule::origin_of(group), schedule, {}, {}, {}, {}};
+  KernelReport report{title_of(group), stages::origin_of(group), schedule, {}, {}, {}, {}};
   if (!options_.groups || !has_points(group)) return report;
-  report.key = key_of(group);
-  report.machine = class_of(capabilities);
+  report.key = records::key_of(group);
+  report.machine = records::class_of(capabilities);
   report.group = group;
   report.capabilities = capabilities;
   return report;
@@ -57,7 +57,7 @@ ir::Kernel over(ir::Kernel kernel, const ir::BufferMap& placed) {
 }
 
 // Which of a group's buffers lie otherwise than its stages say.
-std::string placed_ones(const schedule::Group& group, const ir::BufferMap& placed) {
+std::string placed_ones(const stages::Group& group, const ir::BufferMap& placed) {
   std::string text;
   if (placed.empty()) return text;
   const auto add = [&](const std::vector<ir::Buffer>& buffers) {
@@ -70,14 +70,15 @@ std::string placed_ones(const schedule::Group& group, const ir::BufferMap& place
 
 }  // namespace
 
-const Result<Scheduled>& KernelSet::at(const schedule::Group& group,
-                                       const schedule::Capabilities& capabilities,
+const Result<Scheduled>& KernelSet::at(const stages::Group& group,
+                                       const target::Capabilities& capabilities,
                                        const schedule::Point* point, Result<Scheduled>& own) const {
   const KernelParameters& p = parameters_;
   const auto make = [&]() -> Result<Scheduled> {
-    Result<schedule::ScheduledGroup> made =
-        point ? schedule_at(group, capabilities, *point)
-              : Result<schedule::ScheduledGroup>(schedule_default(group, capabilities));
+    Result<autoschedule::ScheduledGroup> made =
+        point ? autoschedule::schedule_at(group, capabilities, *point)
+              : Result<autoschedule::ScheduledGroup>(
+                    autoschedule::schedule_default(group, capabilities));
     if (!made) return std::unexpected(std::move(made).error());
     ir::Kernel kernel = placed_.empty() ? made->kernel : over(made->kernel, placed_);
     if (!p.signed_ones.empty()) kernel = with_parts(kernel, p.signed_ones, p.parts);
@@ -86,15 +87,15 @@ const Result<Scheduled>& KernelSet::at(const schedule::Group& group,
   // The parts of a variable with a sign are this compilation's.
   if (!options_.prepared || !p.signed_ones.empty()) return own = make();
   auto& kept = options_.prepared->stages->scheduled;
-  Prepared::Place place{&group, class_of(capabilities), point ? to_string(*point) : "",
+  Prepared::Place place{&group, records::class_of(capabilities), point ? to_string(*point) : "",
                         placed_ones(group, placed_)};
   if (const auto known = kept.find(place); known != kept.end()) return known->second;
   if (kept.size() >= Prepared::most_scheduled) kept.clear();
   return kept.emplace(std::move(place), make()).first->second;
 }
 
-KernelSet::Chosen KernelSet::choose(const schedule::Group& group,
-                                    const schedule::Capabilities& capabilities,
+KernelSet::Chosen KernelSet::choose(const stages::Group& group,
+                                    const target::Capabilities& capabilities,
                                     const schedule::Point* point, Result<Scheduled>& own) const {
   if (point) {
     const Result<Scheduled>& made = at(group, capabilities, point, own);
@@ -111,7 +112,7 @@ KernelSet::Chosen KernelSet::choose(const schedule::Group& group,
 }
 
 Result<std::map<const ir::BufferNode*, int>> KernelSet::neighbours_stored(
-    const schedule::Group& group, const schedule::Capabilities& capabilities,
+    const stages::Group& group, const target::Capabilities& capabilities,
     const schedule::Point* point) const {
   Result<Scheduled> own;
   const Chosen chosen = choose(group, capabilities, point, own);
@@ -125,8 +126,8 @@ Result<std::map<const ir::BufferNode*, int>> KernelSet::neighbours_stored(
   return result;
 }
 
-Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
-                                      const schedule::Capabilities& capabilities, int device,
+Result<KernelSet::Use> KernelSet::add(const stages::Group& group,
+                                      const target::Capabilities& capabilities, int device,
                                       const schedule::Point* point) {
   Result<Scheduled> own;
   Chosen chosen = choose(group, capabilities, point, own);
@@ -146,7 +147,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
                   {capabilities.converts_halves, capabilities.masks_loads, capabilities.has_ldexp});
   if (!passed) {
     Diagnostic error = passed.error();
-    error.where = schedule::origin_of(group);
+    error.where = stages::origin_of(group);
     return std::unexpected(std::move(error));
   }
   const PassedKernels::Passed& made = **passed;
@@ -195,7 +196,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
   return use;
 }
 
-Result<ShaderText> KernelSet::print(size_t kernel, const schedule::Capabilities& capabilities,
+Result<ShaderText> KernelSet::print(size_t kernel, const target::Capabilities& capabilities,
                                     bool exact) {
   return passed_.print(*keys_[kernel], kernels_[kernel], capabilities, exact);
 }

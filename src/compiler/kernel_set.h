@@ -31,7 +31,7 @@ struct KernelParameters {
 };
 // `dims`: of the inputs, from `first_variable` on what the program's steps set. Loops count up from
 // 0; all else that a step sets may be negative.
-KernelParameters parameters_of(const ops::Program& program, const std::vector<ir::Var>& dims,
+KernelParameters parameters_of(const stages::Program& program, const std::vector<ir::Var>& dims,
                                size_t first_variable);
 
 class KernelSet {
@@ -53,19 +53,19 @@ class KernelSet {
   };
   // `device`: 0, or 1 for stages that the CPU computes for a GPU. `point`, if legal, is used
   // instead of records and the default point. An error names the group's nodes.
-  Result<Use> add(const schedule::Group& group, const schedule::Capabilities& capabilities,
-                  int device, const schedule::Point* point = nullptr);
+  Result<Use> add(const stages::Group& group, const target::Capabilities& capabilities, int device,
+                  const schedule::Point* point = nullptr);
   // Of each buffer that such a kernel writes: how many neighbours its stores write at a time
   // (passes/flatten_access.h).
   Result<std::map<const ir::BufferNode*, int>> neighbours_stored(
-      const schedule::Group& group, const schedule::Capabilities& capabilities,
+      const stages::Group& group, const target::Capabilities& capabilities,
       const schedule::Point* point) const;
   // Kernels that are added from now on access these buffers in place of others.
   void place(ir::BufferMap placed) { placed_ = std::move(placed); }
 
   const std::vector<ir::Kernel>& kernels() const { return kernels_; }
   // As print_shader, of a kernel on device 0.
-  Result<ShaderText> print(size_t kernel, const schedule::Capabilities& capabilities, bool exact);
+  Result<ShaderText> print(size_t kernel, const target::Capabilities& capabilities, bool exact);
   // Of each kernel, but its code.
   const std::vector<package::KernelInfo>& infos() const { return infos_; }
   const std::string& origin_of(size_t kernel) const { return reports_[kernel].origin; }
@@ -73,7 +73,7 @@ class KernelSet {
   void tell(Report& report) const;
 
  private:
-  using Candidate = schedule::PointSource::Candidate;
+  using Candidate = records::PointSource::Candidate;
   struct Chosen {
     const Scheduled* scheduled;
     std::optional<Candidate> from;  // the record whose point it is
@@ -81,13 +81,12 @@ class KernelSet {
   };
   // At `point` if legal, else at one of the records, else at the default one. `own` is for what is
   // not kept.
-  Chosen choose(const schedule::Group& group, const schedule::Capabilities& capabilities,
+  Chosen choose(const stages::Group& group, const target::Capabilities& capabilities,
                 const schedule::Point* point, Result<Scheduled>& own) const;
   // Without a point: at the default one, which is no error.
-  const Result<Scheduled>& at(const schedule::Group& group,
-                              const schedule::Capabilities& capabilities,
+  const Result<Scheduled>& at(const stages::Group& group, const target::Capabilities& capabilities,
                               const schedule::Point* point, Result<Scheduled>& own) const;
-  KernelReport report_of(const schedule::Group& group, const schedule::Capabilities& capabilities,
+  KernelReport report_of(const stages::Group& group, const target::Capabilities& capabilities,
                          const std::string& schedule) const;
 
   TargetKind target_;

@@ -22,7 +22,7 @@ struct Limits {
 
 constexpr int64_t most_of_32_bits = most_elements(TargetKind::wasm);
 
-Limits limits_of(TargetKind target, const schedule::Capabilities& caps) {
+Limits limits_of(TargetKind target, const target::Capabilities& caps) {
   constexpr int64_t none = INT64_MAX, gib = int64_t{1} << 30;
   switch (target) {
     case TargetKind::cpu:
@@ -109,7 +109,7 @@ ModuleBuilder::Memory ModuleBuilder::memory() const {
 Result<> ModuleBuilder::check_memory() const {
   for (const ir::Buffer& buffer : buffers_) {
     const Limits limits = limits_of(device_of(*buffer) ? side_caps_.kind : target_, caps_);
-    const graph::MemoryNeed need = need_of(*buffer);
+    const memory::MemoryNeed need = need_of(*buffer);
     const auto bytes = ir::as_int(need.bytes);
     if (!bytes) continue;
     const int64_t elements = *bytes / std::max(ir::byte_size(storage_of(*buffer)), 1);
@@ -118,7 +118,7 @@ Result<> ModuleBuilder::check_memory() const {
         height.value_or(0) <= limits.texture_height)
       continue;
     std::string where = cat("tensor \"", buffer->name, "\"");
-    for (const ops::Stage& stage : ops::stages_of(stages_.program))
+    for (const stages::Stage& stage : stages::stages_of(stages_.program))
       if (stage.output.same(buffer)) where = stage.origin;
     return fail_at(where,
                    cat("\"", buffer->name, "\" of shape ", shape_text(buffer->shape), " needs ",

@@ -20,11 +20,11 @@
 namespace gossamer::compiler {
 namespace {
 
-schedule::Ends ends_of(const graph::StageGraph& graph) {
-  schedule::Ends ends;
+group::Ends ends_of(const stages::StageGraph& graph) {
+  group::Ends ends;
   for (const auto& output : graph.outputs) ends.kept.insert(output.buffer.get());
-  for (const ir::BufferNode* state : graph::states_of(graph)) ends.kept.insert(state);
-  for (const ops::Entry& entry : graph.program) {
+  for (const ir::BufferNode* state : stages::states_of(graph)) ends.kept.insert(state);
+  for (const stages::Entry& entry : graph.program) {
     if (!entry.step()) continue;
     for (const ir::Buffer& read : entry.inputs()) ends.kept.insert(read.get());
   }
@@ -33,7 +33,7 @@ schedule::Ends ends_of(const graph::StageGraph& graph) {
 }
 
 // Whether a place among all is divided into places along axes, as after a reshape.
-bool takes_apart(const schedule::Member& member) {
+bool takes_apart(const stages::Member& member) {
   bool found = false;
   for (const ir::Expr& value : member.stage.values)
     ir::visit(value, [&](const ir::Expr& part) {
@@ -47,31 +47,30 @@ bool takes_apart(const schedule::Member& member) {
 
 }  // namespace
 
-std::optional<schedule::Capabilities> hardware_of(const schedule::Capabilities& capabilities,
-                                                  const Options& options) {
+std::optional<target::Capabilities> hardware_of(const target::Capabilities& capabilities,
+                                                const Options& options) {
   if (!has_adapters(capabilities.kind) || options.adapters != "any") return std::nullopt;
-  schedule::Capabilities hardware = capabilities;
+  target::Capabilities hardware = capabilities;
   hardware.hardware = true;
   return hardware;
 }
 
-ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, TargetKind target,
-                             const schedule::Capabilities& capabilities,
-                             const schedule::Capabilities& side_capabilities,
-                             const Options& options)
+ModuleBuilder::ModuleBuilder(const stages::StageGraph& stages, TargetKind target,
+                             const target::Capabilities& capabilities,
+                             const target::Capabilities& side_capabilities, const Options& options)
     : stages_(stages),
       target_(target),
       caps_(capabilities),
       side_caps_(side_capabilities),
       options_(options),
-      planner_(stages.dims, ops::variables_of(stages.program)),
+      planner_(stages.dims, stages::variables_of(stages.program)),
       kernels_(target, options, parameters_of(stages.program, planner_.dims(), stages.dims.size())),
       host_(planner_, most_elements(target),
             [this](const ir::Buffer& buffer) { return tensor_of(buffer); }),
-      states_(graph::states_of(stages)) {
+      states_(stages::states_of(stages)) {
   module_.name = options.name.empty() ? stages.name : options.name;
   module_.target = target;
-  for (const graph::StageConstant& constant : stages.constants)
+  for (const stages::StageConstant& constant : stages.constants)
     constant_.insert(constant.buffer.get());
 }
 
@@ -102,32 +101,31 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
   return found->second;
 }
 
-std::vector<schedule::Launched> ModuleBuilder::launched() const {
-  const std::optional<schedule::Capabilities> hardware = variant_caps();
-  std::vector<schedule::Launched> launched =
-      options_.fuse ? schedule::group_stages(stages_.program, ends_of(stages_), caps_,
-                                             hardware ? &*hardware : nullptr)
-                    : schedule::single_stages(stages_.program);
+std::vector<group::Launched> ModuleBuilder::launched() const {
+  const std::optional<target::Capabilities> hardware = variant_caps();
+  std::vector<group::Launched> launched =
+      options_.fuse ? group::group_stages(stages_.program, ends_of(stages_), caps_,
+                                          hardware ? &*hardware : nullptr)
+                    : group::single_stages(stages_.program);
   if (options_.fuse)
-    schedule::merge_for_few_rows(launched, ends_of(stages_), hardware ? *hardware : caps_);
-  if (ends_loops_early()) schedule::add_long_rounds(launched, caps_);
+    group::merge_for_few_rows(launched, ends_of(stages_), hardware ? *hardware : caps_);
+  if (ends_loops_early()) group::add_long_rounds(launched, caps_);
   if (!options_.records && !options_.groups) return launched;
-  for (schedule::Launched& one : launched)
-    if (auto* group = std::get_if<schedule::Group>(&one)) group->key = schedule::key_of(*group);
+  for (group::Launched& one : launched)
+    if (auto* group = std::get_if<stages::Group>(&one)) group->key = records::key_of(*group);
   return launched;
 }
 
-Result<> ModuleBuilder::build(std::span<const schedule::Launched> launched,
-                              const Progress& progress) {
+Result<> ModuleBuilder::build(std::span<const group::Launched> launched, const Progress& progress) {
   GS_TRY(share_words(launched));
   add_inputs();
   GS_TRY(add_checks(launched));
   size_t done = 0;
-  for (const schedule::Launched& one : launched) {
-    if (const auto* step = std::get_if<ops::Step>(&one)) {
+  for (const group::Launched& one : launched) {
+    if (const auto* step = std::get_if<stages::Step>(&one)) {
       host_.add(*step);
     } else {
-      GS_TRY(add_group(std::get<schedule::Group>(one)));
+      GS_TRY(add_group(std::get<stages::Group>(one)));
     }
     progress("schedule",
              0.15 + 0.6 * static_cast<double>(++done) / static_cast<double>(launched.size()));
@@ -155,17 +153,17 @@ void ModuleBuilder::tell_launches() const {
   }
 }
 
-std::optional<schedule::Capabilities> ModuleBuilder::variant_caps() const {
+std::optional<target::Capabilities> ModuleBuilder::variant_caps() const {
   if (auto hardware = hardware_of(caps_, options_)) return hardware;
   if (target_ == TargetKind::wasm && options_.relaxed_simd && options_.adapters == "any" &&
       options_.code == CodeForm::finished)
-    return schedule::with_multiply_adds(caps_);
+    return target::with_multiply_adds(caps_);
   return std::nullopt;
 }
 
 // A point of either kind of machine is no point of the other.
-bool ModuleBuilder::is_recorded(const schedule::Group& group,
-                                const schedule::Capabilities& others) const {
+bool ModuleBuilder::is_recorded(const stages::Group& group,
+                                const target::Capabilities& others) const {
   return options_.records && has_points(group) &&
          !(options_.records->points_of(group, caps_).empty() &&
            options_.records->points_of(group, others).empty());
@@ -186,8 +184,8 @@ bool ModuleBuilder::is_empty(const ir::BufferNode& buffer) {
                              [](const ir::Expr& extent) { return ir::is_const(extent, 0); });
 }
 
-Result<> ModuleBuilder::add_group(const schedule::Group& group) {
-  const ops::Stage& last = group.last();
+Result<> ModuleBuilder::add_group(const stages::Group& group) {
+  const stages::Stage& last = group.last();
   // Nothing to write, and an axis without points is a case that schedules need not know.
   if (is_empty(*last.output)) {
     if (!states_.contains(last.output.get())) constant_.insert(last.output.get());
@@ -213,56 +211,55 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
 }
 
 std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
-    const schedule::Group& group) const {
-  const ops::Stage& last = group.last();
+    const stages::Group& group) const {
+  const stages::Stage& last = group.last();
   std::vector<ForRows> kernels{{{}, {}, ir::index(1)}};
-  if (group.number == schedule::RowCount::more)
-    kernels[0].times = schedule::is_more(group.rows, schedule::few_rows(caps_));
-  if (group.number == schedule::RowCount::few)
-    kernels[0].times = ir::index(1) - schedule::is_more(group.rows, schedule::few_rows(caps_));
+  if (group.number == stages::RowCount::more)
+    kernels[0].times = stages::is_more(group.rows, autoschedule::few_rows(caps_));
+  if (group.number == stages::RowCount::few)
+    kernels[0].times = ir::index(1) - stages::is_more(group.rows, autoschedule::few_rows(caps_));
   if (!is_single(group) || !last.side.empty() || !group.in_place.empty()) return kernels;
-  const ir::Expr rows = schedule::rows_of_decoded(last);
+  const ir::Expr rows = autoschedule::rows_of_decoded(last);
   if (!rows.get() || ir::as_int(rows)) return kernels;
-  const std::optional<schedule::Capabilities> others = variant_caps();
+  const std::optional<target::Capabilities> others = variant_caps();
   const auto points = [&](auto list_for) {
-    const auto point = [&](const schedule::Capabilities& caps) {
+    const auto point = [&](const target::Capabilities& caps) {
       const std::optional<schedule::List> list = list_for(last, caps);
       return list ? std::optional(schedule::Point{*list}) : std::nullopt;
     };
     return ForRows{point(caps_), others ? point(*others) : std::nullopt, {}};
   };
-  ForRows few = points(schedule::list_for_few_rows);
-  if ((few.point || few.variant) && group.number != schedule::RowCount::more) {
-    const ir::Expr more = schedule::is_more(rows, schedule::few_rows(caps_));
+  ForRows few = points(autoschedule::list_for_few_rows);
+  if ((few.point || few.variant) && group.number != stages::RowCount::more) {
+    const ir::Expr more = stages::is_more(rows, autoschedule::few_rows(caps_));
     kernels[0].times = more;
     few.times = ir::index(1) - more;
-    if (group.number == schedule::RowCount::few) return {few};
+    if (group.number == stages::RowCount::few) return {few};
     kernels.push_back(std::move(few));
   }
-  ForRows samples = points(schedule::list_for_samples);
-  if ((samples.point || samples.variant) && group.number == schedule::RowCount::any) {
-    samples.times = kernels[0].times * schedule::has_more_samples(last);
+  ForRows samples = points(autoschedule::list_for_samples);
+  if ((samples.point || samples.variant) && group.number == stages::RowCount::any) {
+    samples.times = kernels[0].times * autoschedule::has_more_samples(last);
     kernels[0].times = kernels[0].times - samples.times;
     kernels.push_back(std::move(samples));
   }
-  ForRows many = points(schedule::list_for_many_rows);
+  ForRows many = points(autoschedule::list_for_many_rows);
   if (many.point || many.variant) {
-    many.times = schedule::is_more(rows, schedule::some_rows);
+    many.times = stages::is_more(rows, autoschedule::some_rows);
     kernels[0].times = kernels[0].times - many.times;
     kernels.push_back(std::move(many));
   }
   return kernels;
 }
 
-bool ModuleBuilder::has_variant(const schedule::Group& group, const ForRows& rows,
-                                const schedule::Capabilities& others) const {
-  return rows.variant || group.rounds.get() || schedule::has_variant(group, caps_, others) ||
+bool ModuleBuilder::has_variant(const stages::Group& group, const ForRows& rows,
+                                const target::Capabilities& others) const {
+  return rows.variant || group.rounds.get() || autoschedule::has_variant(group, caps_, others) ||
          is_recorded(group, others);
 }
 
-Result<package::Launch> ModuleBuilder::launch_of(const schedule::Group& group,
-                                                 const ForRows& rows) {
-  const ops::Stage& last = group.last();
+Result<package::Launch> ModuleBuilder::launch_of(const stages::Group& group, const ForRows& rows) {
+  const stages::Stage& last = group.last();
   package::Launch launch;
   launch.origin = origin_of(group);
   launch.reason = last.side;
@@ -277,7 +274,7 @@ Result<package::Launch> ModuleBuilder::launch_of(const schedule::Group& group,
   launch.scalars = std::move(call.scalars);
   launch.range = call.range;
   launch.operations = planner_.number(operations_of(group) * times);
-  const std::optional<schedule::Capabilities> hardware = variant_caps();
+  const std::optional<target::Capabilities> hardware = variant_caps();
   if (device == 0 && hardware && group.long_rounds) {
     launch.hardware = package::Call{launch.kernel, launch.scalars, package::Number(0)};
   } else if (device == 0 && hardware && has_variant(group, rows, *hardware)) {
@@ -289,8 +286,8 @@ Result<package::Launch> ModuleBuilder::launch_of(const schedule::Group& group,
   return launch;
 }
 
-Result<package::Call> ModuleBuilder::add_kernel(const schedule::Group& group,
-                                                const schedule::Capabilities& capabilities,
+Result<package::Call> ModuleBuilder::add_kernel(const stages::Group& group,
+                                                const target::Capabilities& capabilities,
                                                 std::vector<int>& tensors, const ir::Expr& times,
                                                 const schedule::Point* point) {
   const int device = group.last().side.empty() ? 0 : 1;
@@ -299,7 +296,7 @@ Result<package::Call> ModuleBuilder::add_kernel(const schedule::Group& group,
   call.kernel = use.kernel;
   call.range = planner_.number(use.range * times);
   for (const ir::Expr& scalar : use.scalars) call.scalars.push_back(planner_.number(scalar));
-  for (const schedule::InPlace& one : group.in_place) {
+  for (const stages::InPlace& one : group.in_place) {
     tensor_of(one.input);
     in_place_[one.output.get()] = one.input;
   }
@@ -308,7 +305,7 @@ Result<package::Call> ModuleBuilder::add_kernel(const schedule::Group& group,
 }
 
 void ModuleBuilder::add_inputs() {
-  for (const graph::StageInput& input : stages_.inputs) {
+  for (const stages::StageInput& input : stages_.inputs) {
     package::Port port{input.name, input.buffer->dtype,     {},
                        {},         tensor_of(input.buffer), input.strings};
     for (const ir::Expr& extent : input.shape.empty() ? input.buffer->shape : input.shape) {
@@ -319,13 +316,13 @@ void ModuleBuilder::add_inputs() {
     }
     module_.inputs.push_back(std::move(port));
   }
-  for (const graph::Dim& dim : stages_.dims)
+  for (const stages::Dim& dim : stages_.dims)
     module_.dims.push_back({dim.var->name, dim.input, dim.axis, dim.output,
                             dim.rows ? planner_.number(dim.rows) : package::Number(-1)});
   for (size_t i = stages_.dims.size(); i < planner_.dims().size(); ++i)
     module_.dims.push_back({planner_.dims()[i]->name});
   std::set<std::string> names;
-  for (const graph::StageConstant& constant : stages_.constants) {
+  for (const stages::StageConstant& constant : stages_.constants) {
     std::string name = constant.name;
     while (!names.insert(name).second) name += "'";
     module_.weights.push_back(
@@ -335,20 +332,20 @@ void ModuleBuilder::add_inputs() {
 
 // A walk has no index into what it computes and forgets, nor into what fusion dissolved in it,
 // where no place is taken apart into axes. Launches for few rows make small tensors.
-Result<> ModuleBuilder::add_checks(std::span<const schedule::Launched> launched) {
+Result<> ModuleBuilder::add_checks(std::span<const group::Launched> launched) {
   std::set<std::string> others;
   std::vector<ir::Expr> counts;
-  for (const schedule::Launched& one : launched) {
-    const auto* group = std::get_if<schedule::Group>(&one);
-    if (!group || group->number == schedule::RowCount::few) continue;
+  for (const group::Launched& one : launched) {
+    const auto* group = std::get_if<stages::Group>(&one);
+    if (!group || group->number == stages::RowCount::few) continue;
     const bool walks = is_walk(*group) && std::ranges::none_of(group->members, takes_apart);
-    for (const schedule::Member& member : group->members)
+    for (const stages::Member& member : group->members)
       if (!walks || member.written)
         others.insert(member.stage.output->name);
       else
         counts.push_back(ir::simplify(ops::product(member.stage.output->shape)));
   }
-  for (const graph::Check& check : stages_.checks) {
+  for (const stages::Check& check : stages_.checks) {
     if (!check.counted.empty() && !others.contains(check.counted) &&
         std::ranges::any_of(counts,
                             [&](const auto& one) { return ir::equal(one, check.elements); }))
@@ -361,7 +358,7 @@ Result<> ModuleBuilder::add_checks(std::span<const schedule::Launched> launched)
 
 // After the stages: their shapes may use what steps computed.
 void ModuleBuilder::add_outputs() {
-  for (const graph::StageOutput& output : stages_.outputs) {
+  for (const stages::StageOutput& output : stages_.outputs) {
     package::Port port{output.name, output.buffer->dtype,     {},
                        {},          tensor_of(output.buffer), output.strings};
     for (const ir::Expr& extent : output.shape.empty() ? output.buffer->shape : output.shape) {
@@ -370,26 +367,26 @@ void ModuleBuilder::add_outputs() {
     }
     module_.outputs.push_back(std::move(port));
   }
-  for (const graph::Group& from : stages_.groups) {
+  for (const stages::PortGroup& from : stages_.groups) {
     package::Group group{from.name, from.sequence ? "sequence" : "optional"};
     (from.output ? group.outputs : group.inputs) = {from.first, from.count};
     module_.groups.push_back(std::move(group));
   }
 }
 
-graph::MemoryNeed ModuleBuilder::need_of(const ir::BufferNode& buffer) const {
-  graph::MemoryNeed need;
+memory::MemoryNeed ModuleBuilder::need_of(const ir::BufferNode& buffer) const {
+  memory::MemoryNeed need;
   const ir::Expr elements = passes::physical_elements(buffer);
   const ir::DType storage = storage_of(buffer);
   need.device = device_of(buffer);
   const ir::Layout& layout = placed(buffer).layout;
   const int pack = layout.pack;
   need.bytes = pack == 1 ? ir::simplify(elements * ir::index(ir::byte_size(storage)))
-                         : ir::simplify(schedule::ceil_div(elements, pack) * ir::index(4));
+                         : ir::simplify(stages::ceil_div(elements, pack) * ir::index(4));
   if (layout.memory == ir::Memory::texture) {
     need.width = layout.width;
     need.layers = layout.layers;
-    need.height = schedule::ceil_div(elements, 4LL * pack * need.layers * need.width);
+    need.height = stages::ceil_div(elements, 4LL * pack * need.layers * need.width);
     need.texel = storage;
   }
   return need;
@@ -397,9 +394,9 @@ graph::MemoryNeed ModuleBuilder::need_of(const ir::BufferNode& buffer) const {
 
 Result<> ModuleBuilder::plan_slots() {
   std::set<const ir::BufferNode*> exclusive(constant_);
-  for (const graph::StageInput& port : stages_.inputs) exclusive.insert(port.buffer.get());
-  for (const graph::StageOutput& port : stages_.outputs) exclusive.insert(port.buffer.get());
-  std::vector<graph::PlannedTensor> tensors;
+  for (const stages::StageInput& port : stages_.inputs) exclusive.insert(port.buffer.get());
+  for (const stages::StageOutput& port : stages_.outputs) exclusive.insert(port.buffer.get());
+  std::vector<memory::PlannedTensor> tensors;
   for (size_t i = 0; i < buffers_.size(); ++i) {
     const ir::Buffer& buffer = buffers_[i];
     const auto before = in_place_.find(buffer.get());
@@ -409,9 +406,9 @@ Result<> ModuleBuilder::plan_slots() {
                        before == in_place_.end() ? ir::Buffer() : before->second});
     tensors.back().need.segment = segments_[i];
   }
-  std::vector<graph::PlanStep> steps;
+  std::vector<memory::PlanStep> steps;
   for (const HostProgram::Event& event : host_.events()) {
-    graph::PlanStep step;
+    memory::PlanStep step;
     if (event.launch < 0) {
       step.reads.push_back(event.read);
       if (event.written) step.writes.push_back(event.written);
@@ -430,9 +427,9 @@ Result<> ModuleBuilder::plan_slots() {
     steps.push_back(std::move(step));
   }
   ir::Bounds bounds;
-  for (const graph::Dim& dim : stages_.dims) bounds.set(dim.var.get(), {0, codegen::largest_dim});
-  const graph::MemoryPlan plan = graph::plan_memory(tensors, steps, bounds, host_.loops());
-  for (const graph::MemoryPlan::Slot& planned : plan.slots) {
+  for (const stages::Dim& dim : stages_.dims) bounds.set(dim.var.get(), {0, codegen::largest_dim});
+  const memory::MemoryPlan plan = memory::plan_memory(tensors, steps, bounds, host_.loops());
+  for (const memory::MemoryPlan::Slot& planned : plan.slots) {
     package::Slot slot;
     slot.segment = planned.need.segment;
     slot.device = planned.need.device;

@@ -30,29 +30,29 @@ constexpr int64_t most_elements(TargetKind target) {
 
 // What packages for any adapter have variants for; none: the target has no adapters, or they are
 // chosen.
-std::optional<schedule::Capabilities> hardware_of(const schedule::Capabilities& capabilities,
-                                                  const Options& options);
+std::optional<target::Capabilities> hardware_of(const target::Capabilities& capabilities,
+                                                const Options& options);
 
 class ModuleBuilder {
  public:
-  ModuleBuilder(const graph::StageGraph& stages, TargetKind target,
-                const schedule::Capabilities& capabilities,
-                const schedule::Capabilities& side_capabilities, const Options& options);
+  ModuleBuilder(const stages::StageGraph& stages, TargetKind target,
+                const target::Capabilities& capabilities,
+                const target::Capabilities& side_capabilities, const Options& options);
 
   using Progress = std::function<void(std::string_view, double)>;
   // Stages by the kernels that they are in, and steps of the host program.
-  std::vector<schedule::Launched> launched() const;
+  std::vector<group::Launched> launched() const;
   // Schedules all of these, plans memory, fills the module.
-  Result<> build(std::span<const schedule::Launched> launched, const Progress& progress);
+  Result<> build(std::span<const group::Launched> launched, const Progress& progress);
   // Generates code and the files. `model` holds the constants' bytes.
   Result<package::Files> write(const graph::Graph& graph, std::span<const std::byte> model,
                                Report* report);
 
  private:
   // What the variants are made for that a launch has for GPUs in hardware or for relaxed SIMD.
-  std::optional<schedule::Capabilities> variant_caps() const;
-  bool is_recorded(const schedule::Group& group, const schedule::Capabilities& others) const;
-  Result<> add_group(const schedule::Group& group);
+  std::optional<target::Capabilities> variant_caps() const;
+  bool is_recorded(const stages::Group& group, const target::Capabilities& others) const;
+  Result<> add_group(const stages::Group& group);
   // A product whose number of rows a run tells has a kernel for few of them, at a point of its own,
   // and one for more: two launches, of which one has a range of 0.
   // A kernel for some numbers of rows.
@@ -64,21 +64,21 @@ class ModuleBuilder {
   // (Capabilities::max_rounds).
   bool ends_loops_early() const;
   // A group's kernels: several where few rows, or many, have one of their own.
-  std::vector<ForRows> kernels_by_rows(const schedule::Group& group) const;
+  std::vector<ForRows> kernels_by_rows(const stages::Group& group) const;
   // Whether a launch has a kernel of its own for variant_caps().
-  bool has_variant(const schedule::Group& group, const ForRows& rows,
-                   const schedule::Capabilities& others) const;
+  bool has_variant(const stages::Group& group, const ForRows& rows,
+                   const target::Capabilities& others) const;
   // Small elements share words where kernels alone access them and write whole words.
-  Result<> share_words(std::span<const schedule::Launched> launched);
+  Result<> share_words(std::span<const group::Launched> launched);
   // Takes out what a kernel of the group writes in parts of words.
-  Result<> drop_written_in_parts(const schedule::Group& group, ir::BufferMap& shared) const;
+  Result<> drop_written_in_parts(const stages::Group& group, ir::BufferMap& shared) const;
   // As it lies in memory.
   const ir::BufferNode& placed(const ir::BufferNode& buffer) const;
-  Result<package::Launch> launch_of(const schedule::Group& group, const ForRows& rows);
+  Result<package::Launch> launch_of(const stages::Group& group, const ForRows& rows);
   // The group's kernel for these capabilities, and what calls it: its range `times` (0 or 1).
   // `tensors` are its buffers.
-  Result<package::Call> add_kernel(const schedule::Group& group,
-                                   const schedule::Capabilities& capabilities,
+  Result<package::Call> add_kernel(const stages::Group& group,
+                                   const target::Capabilities& capabilities,
                                    std::vector<int>& tensors, const ir::Expr& times,
                                    const schedule::Point* point);
   int tensor_of(const ir::Buffer& buffer);
@@ -91,16 +91,16 @@ class ModuleBuilder {
   Memory memory() const;
   // An error that names the node whose tensor the target cannot hold.
   Result<> check_memory() const;
-  Result<> add_checks(std::span<const schedule::Launched> launched);
+  Result<> add_checks(std::span<const group::Launched> launched);
   void add_inputs();
   void add_outputs();
   void tell_launches() const;
   ir::DType storage_of(const ir::BufferNode& buffer) const;
   int device_of(const ir::BufferNode& buffer) const { return stages_.side.contains(&buffer); }
   static bool is_empty(const ir::BufferNode& buffer);
-  graph::MemoryNeed need_of(const ir::BufferNode& buffer) const;
+  memory::MemoryNeed need_of(const ir::BufferNode& buffer) const;
   // A constant's elements; errors name it.
-  Result<std::span<const std::byte>> bytes_of(const graph::ConstantSource& source,
+  Result<std::span<const std::byte>> bytes_of(const stages::ConstantSource& source,
                                               const std::string& name, const graph::Graph& graph,
                                               std::span<const std::byte> model) const;
   Result<> add_defaults(const graph::Graph& graph, std::span<const std::byte> model,
@@ -122,10 +122,10 @@ class ModuleBuilder {
   void emit_wasm(const codegen::PlanFunction* plan, package::Files& files);
   Result<package::WeightFiles> weights(const graph::Graph& graph, std::span<const std::byte> model);
 
-  const graph::StageGraph& stages_;
+  const stages::StageGraph& stages_;
   TargetKind target_;
-  const schedule::Capabilities& caps_;
-  const schedule::Capabilities& side_caps_;
+  const target::Capabilities& caps_;
+  const target::Capabilities& side_caps_;
   const Options& options_;
   Planner planner_;
   package::Module module_;

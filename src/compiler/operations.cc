@@ -60,9 +60,9 @@ struct Product {
   }
 };
 
-Expr operations_of(const ops::Stage& stage) {
+Expr operations_of(const stages::Stage& stage) {
   Product points;
-  if (stage.kind == ops::StageKind::sort) {  // its keys, once each
+  if (stage.kind == stages::StageKind::sort) {  // its keys, once each
     for (size_t axis = 0; axis < stage.extents.size(); ++axis)
       if (axis != stage.along) points.times({stage.extents[axis]});
     points.times(stage.reduce_extents);
@@ -73,16 +73,16 @@ Expr operations_of(const ops::Stage& stage) {
   terms.times(stage.reduce_extents);
   const int64_t once = operations_in({stage.result, stage.condition});
   std::vector<Expr> joined;
-  for (const ops::Accumulator& one : stage.accumulators)
+  for (const stages::Accumulator& one : stage.accumulators)
     if (!stage.in_order) joined.push_back(one.joined);
   return points.of(once) + terms.of(operations_in(stage.values) + operations_in(joined));
 }
 
 }  // namespace
 
-Expr operations_of(const schedule::Group& group) {
+Expr operations_of(const stages::Group& group) {
   Expr sum = ir::index(0);
-  for (const schedule::Member& member : group.members) sum = sum + operations_of(member.stage);
+  for (const stages::Member& member : group.members) sum = sum + operations_of(member.stage);
   return sum;
 }
 

@@ -9,6 +9,6 @@ namespace gossamer::compiler {
 // counts one, a multiply-add two; a product of M x K with K x N is 2 M N K. Not counted: indices,
 // conversions, choices, logic, and the comparisons of a sort. Of type index, over the dimensions;
 // 0 where it is no number below 2^53.
-ir::Expr operations_of(const schedule::Group& group);
+ir::Expr operations_of(const stages::Group& group);
 
 }  // namespace gossamer::compiler

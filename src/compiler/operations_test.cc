@@ -82,12 +82,12 @@ TEST(Operations, OfOpenShapesAreAValueOfThePlan) {
   EXPECT_TRUE(found[0].starts_with("{\"plan\":")) << found[0];
 }
 
-schedule::Group product_of(ir::Expr rows, ir::Expr columns, ir::Expr terms) {
+stages::Group product_of(ir::Expr rows, ir::Expr columns, ir::Expr terms) {
   const ir::Buffer a = ir::buffer("a", ir::DType::f32, {rows, terms});
   const ir::Buffer b = ir::buffer("b", ir::DType::f32, {terms, columns});
   const ir::Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k");
-  ops::Stage stage;
-  stage.kind = ops::StageKind::reduce;
+  stages::Stage stage;
+  stage.kind = stages::StageKind::reduce;
   stage.axes = {i, j};
   stage.extents = {rows, columns};
   stage.reduce_axes = {k};
@@ -96,7 +96,7 @@ schedule::Group product_of(ir::Expr rows, ir::Expr columns, ir::Expr terms) {
   stage.accumulators = {{left, right, ir::Expr(left) + right, ir::zero(ir::DType::f32)}};
   stage.values = {ir::load(a, {i, k}) * ir::load(b, {k, j})};
   stage.result = left;
-  return schedule::single_group(stage);
+  return stages::single_group(stage);
 }
 
 TEST(Operations, AreAnExpressionOfTheDimensions) {

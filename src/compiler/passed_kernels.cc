@@ -52,7 +52,7 @@ Result<const PassedKernels::Passed*> PassedKernels::run(const Canonical& schedul
 }
 
 Result<ShaderText> PassedKernels::print(const std::string& key, const ir::Kernel& kernel,
-                                        const schedule::Capabilities& capabilities, bool exact) {
+                                        const target::Capabilities& capabilities, bool exact) {
   std::string place = cat(exact ? "exact\n" : "\n", key);
   if (const auto known = printed_.find(place); known != printed_.end()) return known->second;
   GS_ASSIGN(ShaderText text, print_shader(kernel, capabilities, exact));

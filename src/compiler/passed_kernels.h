@@ -32,7 +32,7 @@ class PassedKernels {
 
   // What print_shader makes of a kernel with that key; of one set of capabilities.
   Result<ShaderText> print(const std::string& key, const ir::Kernel& kernel,
-                           const schedule::Capabilities& capabilities, bool exact);
+                           const target::Capabilities& capabilities, bool exact);
 
  private:
   // So many take tens of megabytes at most; then all are made anew.

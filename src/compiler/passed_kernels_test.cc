@@ -114,7 +114,7 @@ TEST(PassedKernels, PackagesAreTheSame) {
 
 // A legal point of the kernel other than its default one, and others at other times, if there are.
 schedule::Point another_point(const KernelReport& kernel, int time) {
-  const schedule::Point start = default_point(*kernel.group, kernel.capabilities);
+  const schedule::Point start = autoschedule::default_point(*kernel.group, kernel.capabilities);
   std::vector<schedule::Point> points;
   const auto vary = [&](const std::vector<schedule::Place>& places,
                         std::initializer_list<const char*> values) {
@@ -122,7 +122,7 @@ schedule::Point another_point(const KernelReport& kernel, int time) {
       schedule::Point point = start;
       for (const schedule::Place& place : places) set_argument(point, place, value);
       if (to_string(point) != to_string(start) &&
-          schedule_at(*kernel.group, kernel.capabilities, point))
+          autoschedule::schedule_at(*kernel.group, kernel.capabilities, point))
         points.push_back(std::move(point));
     }
   };
@@ -148,7 +148,7 @@ void expect_the_same(const onnx::Message& source, const char* target) {
   Options options;
   options.target = target;
   options.groups = true;
-  schedule::Records records;
+  records::Records records;
   options.records = &records;
   // The last one has the points of the one before.
   for (const int time : {1, 2, 2, 3}) {

@@ -8,8 +8,8 @@
 
 namespace gossamer::compiler {
 
-Planner::Planner(const std::vector<graph::Dim>& dims, const std::vector<ir::Var>& variables) {
-  for (const graph::Dim& dim : dims) function_.dims.push_back(dim.var);
+Planner::Planner(const std::vector<stages::Dim>& dims, const std::vector<ir::Var>& variables) {
+  for (const stages::Dim& dim : dims) function_.dims.push_back(dim.var);
   known_before_ = function_.inputs = dims.size();
   function_.dims.insert(function_.dims.end(), variables.begin(), variables.end());
 }

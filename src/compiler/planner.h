@@ -13,7 +13,7 @@ namespace gossamer::compiler {
 class Planner {
  public:
   // `variables`: those that steps set.
-  Planner(const std::vector<graph::Dim>& dims, const std::vector<ir::Var>& variables);
+  Planner(const std::vector<stages::Dim>& dims, const std::vector<ir::Var>& variables);
   package::Number number(const ir::Expr& expr) { return number(expr, segment_); }
   package::Number number(const ir::Expr& expr, int segment);
   int open_segment() { return segment_ = ++last_segment_; }

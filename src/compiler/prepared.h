@@ -20,20 +20,20 @@ namespace gossamer::compiler {
 
 // A group at a point, as a kernel.
 struct Scheduled {
-  schedule::ScheduledGroup group;
+  autoschedule::ScheduledGroup group;
   Canonical kernel;
 };
 
 struct Prepared {
   // A group, class_of, a point as text (empty: the default one), and which of its buffers lie
   // otherwise than its stages say.
-  using Place = std::tuple<const schedule::Group*, std::string, std::string, std::string>;
+  using Place = std::tuple<const stages::Group*, std::string, std::string, std::string>;
   // A model on its way to kernels: fused, in the layouts and algorithms that records say.
   struct Stages {
-    graph::StageGraph graph;
+    stages::StageGraph graph;
     TargetKind target;
-    schedule::Capabilities capabilities, side;
-    std::vector<schedule::Launched> launched = {};  // each group is a kernel
+    target::Capabilities capabilities, side;
+    std::vector<group::Launched> launched = {};  // each group is a kernel
     // Of those at points that compilations had.
     std::map<Place, Result<Scheduled>> scheduled = {};
   };

@@ -21,10 +21,10 @@ using ir::DType;
 using ir::Expr;
 using ir::index;
 using ir::Var;
-using ops::Stage;
 using schedule::LoopId;
 using schedule::Schedule;
 using schedule::Tail;
+using stages::Stage;
 
 class Random {
  public:
@@ -71,7 +71,7 @@ struct Example {
       stage.result = ir::load(a, {i, index(0)}) + ir::load(b, {index(0), j});
       return;
     }
-    stage.kind = ops::StageKind::reduce;
+    stage.kind = stages::StageKind::reduce;
     stage.reduce_axes = {k};
     stage.reduce_extents = {index(deep)};
     if (form == 2) {
@@ -81,9 +81,9 @@ struct Example {
     const Expr x = form == 2 ? ir::load(a, {i, Expr(k) + Expr(w)}) : ir::load(a, {i, k});
     const Expr term = x * ir::load(b, {k, j});
     const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    ops::Accumulators& accumulators = stage.accumulators;
+    stages::Accumulators& accumulators = stage.accumulators;
     if (form < 3) {
-      accumulators = {ops::sum_accumulator(left, right)};
+      accumulators = {stages::sum_accumulator(left, right)};
       stage.values = {term};
       stage.result = Expr(left) * 2.0;
       return;
@@ -98,11 +98,11 @@ struct Example {
 
   // Running sums along either axis, perhaps in segments that start from what is before them.
   void running(const Expr& term, Random& random) {
-    stage.kind = ops::StageKind::scan;
+    stage.kind = stages::StageKind::scan;
     stage.along = static_cast<size_t>(random.below(2));
     stage.segment = random.below(2) * (1 + random.below(4));
     const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    stage.accumulators = {ops::sum_accumulator(left, right)};
+    stage.accumulators = {stages::sum_accumulator(left, right)};
     stage.values = {term};
     stage.result = Expr(left) * 2.0;
     if (stage.segment == 0) return;
@@ -176,12 +176,12 @@ void play(Schedule& s, Random& random) {
 // What a kernel needs at least.
 void complete(Schedule& s, Random& random) {
   const Stage& stage = s.stage();
-  if (stage.kind == ops::StageKind::scan && stage.segment > 0)
+  if (stage.kind == stages::StageKind::scan && stage.segment > 0)
     (void)s.split(s.axis(stage.along), {stage.segment}, Tail::guard, {"segment", "point"});
   const auto in_reduction = [&](LoopId id) {
     return s.nest().loop(id).reduction || s.nest().loop(id).carried;
   };
-  if (stage.kind != ops::StageKind::compute && !s.nest().accumulates)
+  if (stage.kind != stages::StageKind::compute && !s.nest().accumulates)
     (void)s.accumulate(*std::ranges::find_if(s.order(), in_reduction));
   for (LoopId id : s.order()) {
     if (s.nest().loop(id).partial) (void)s.vectorize(id);
@@ -212,7 +212,7 @@ TEST(ScheduleFuzz, KernelsComputeWhatTheStageSays) {
     Random random(static_cast<uint64_t>(seed));
     const auto target = random.below(2) == 0 ? TargetKind::wasm : TargetKind::webgpu;
     const Example example(random);
-    Schedule s(example.stage, schedule::capabilities_of(target), "random");
+    Schedule s(example.stage, target::capabilities_of(target), "random");
     play(s, random);
     if (random.below(3) == 0) {
       for (const LoopId loop : std::vector(s.order())) (void)s.peel(loop);
@@ -225,11 +225,11 @@ TEST(ScheduleFuzz, KernelsComputeWhatTheStageSays) {
     const std::string text = schedule::to_string(s);
     peeled += text.find("peel(") != std::string::npos ? 1 : 0;
     partial += text.find("rfactor(") != std::string::npos ? 1 : 0;
-    running += example.stage.kind == ops::StageKind::scan ? 1 : 0;
+    running += example.stage.kind == stages::StageKind::scan ? 1 : 0;
     const auto fail = [&](const std::string& why) {
       ADD_FAILURE() << "seed " << seed << ": " << why << "\n"
                     << text << "\n"
-                    << ops::print(example.stage) << ir::print(*kernel);
+                    << stages::print(example.stage) << ir::print(*kernel);
       ++failures;
     };
     const auto again = schedule::parse_schedule(example.stage, s.capabilities(), text);

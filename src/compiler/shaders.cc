@@ -9,7 +9,7 @@
 
 namespace gossamer::compiler {
 
-Result<ShaderText> print_shader(const ir::Kernel& kernel, const schedule::Capabilities& caps,
+Result<ShaderText> print_shader(const ir::Kernel& kernel, const target::Capabilities& caps,
                                 bool exact) {
   if (caps.texture_memory) {
     GS_ASSIGN(codegen::glsl::Shader shader,

@@ -16,7 +16,7 @@ struct ShaderText {
 };
 
 // exact: its quotients are rounded as IEEE has it, at the price of some arithmetic.
-Result<ShaderText> print_shader(const ir::Kernel& kernel,
-                                const schedule::Capabilities& capabilities, bool exact = false);
+Result<ShaderText> print_shader(const ir::Kernel& kernel, const target::Capabilities& capabilities,
+                                bool exact = false);
 
 }  // namespace gossamer::compiler

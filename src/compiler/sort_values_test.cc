@@ -8,28 +8,34 @@
 #include "interp/stages.h"
 #include "rewrite/sort.h"
 
-namespace gossamer::schedule {
+namespace gossamer::compiler {
 namespace {
+
+using ir::Buffer;
+using ir::Expr;
+using ir::Var;
+using stages::Stage;
+using stages::StageKind;
 
 // Where the first `wanted` of `length` elements lie, along the first or the last axis of two.
 Stage ordered(int64_t length, int64_t wanted, int64_t rows, size_t along) {
   const auto shape = [&](int64_t extent) {
-    std::vector<Expr> all{index(rows)};
-    all.insert(all.begin() + static_cast<std::ptrdiff_t>(along), index(extent));
+    std::vector<Expr> all{ir::index(rows)};
+    all.insert(all.begin() + static_cast<std::ptrdiff_t>(along), ir::index(extent));
     return all;
   };
-  const Buffer a = ir::buffer("A", DType::i32, shape(length));
+  const Buffer a = ir::buffer("A", ir::DType::i32, shape(length));
   const Var r = ir::var("r");
-  const Var left = ir::var("left", DType::i32), right = ir::var("right", DType::i32);
+  const Var left = ir::var("left", ir::DType::i32), right = ir::var("right", ir::DType::i32);
   Stage stage;
   stage.kind = StageKind::sort;
   stage.name = "ordered";
-  stage.output = ir::buffer("P", DType::i32, shape(wanted));
+  stage.output = ir::buffer("P", ir::DType::i32, shape(wanted));
   stage.axes = {ir::var("i"), ir::var("j")};
   stage.extents = stage.output->shape;
   stage.along = along;
   stage.reduce_axes = {r};
-  stage.reduce_extents = {index(length)};
+  stage.reduce_extents = {ir::index(length)};
   std::vector<Expr> place(stage.axes.begin(), stage.axes.end());
   place[along] = r;
   stage.values = {ir::load(a, place)};
@@ -37,16 +43,17 @@ Stage ordered(int64_t length, int64_t wanted, int64_t rows, size_t along) {
   return stage;
 }
 
-std::vector<Stage> taken_apart(const Stage& sort, const Capabilities& caps = wasm) {
+std::vector<Stage> taken_apart(const Stage& sort,
+                               const target::Capabilities& caps = autoschedule::wasm) {
   std::vector<Stage> stages{sort};
-  merge_sorts(stages, caps);
+  rewrite::merge_sorts(stages, caps);
   return stages;
 }
 
 ops::TensorData run(const std::vector<Stage>& stages, const ops::TensorData& keys) {
   interp::Values values;
   for (const Stage& stage : stages) {
-    for (const Buffer& input : ops::inputs_of(stage)) {
+    for (const Buffer& input : stages::inputs_of(stage)) {
       if (input->name == "A") values[input.get()] = keys;
     }
     const auto status = interp::run_stage(stage, values, {});
@@ -76,23 +83,23 @@ TEST(RadixSort, GivesWhatTheSortGives) {
                            {8192, 4096, 1, 1},
                            {65537, 65537, 1, 1}}) {
     const Stage sort = ordered(size.length, size.wanted, size.rows, size.along);
-    const Buffer a = ops::inputs_of(sort)[0];
+    const Buffer a = stages::inputs_of(sort)[0];
     std::vector<int32_t> keys;
     for (int64_t at = 0; at < size.length * size.rows; ++at) keys.push_back(key(at, size.length));
     ops::TensorData data = ops::int32s({*ir::as_int(a->shape[0]), *ir::as_int(a->shape[1])}, keys);
-    ASSERT_TRUE(has_digits(sort, wasm));
+    ASSERT_TRUE(rewrite::has_digits(sort, autoschedule::wasm));
     EXPECT_EQ(run(taken_apart(sort), data).bytes, run({sort}, data).bytes) << size.length;
   }
 }
 
 TEST(RadixSort, OnlyWhereKernelsScatterKeysOf32Bits) {
   Stage sort = ordered(5000, 10, 1, 1);
-  EXPECT_TRUE(has_digits(sort, wasm));
-  EXPECT_FALSE(has_digits(sort, capabilities_of(TargetKind::webgpu)));
-  EXPECT_FALSE(has_digits(sort, capabilities_of(TargetKind::webgl)));
-  EXPECT_FALSE(has_digits(ordered(500, 10, 1, 1), wasm));
+  EXPECT_TRUE(rewrite::has_digits(sort, autoschedule::wasm));
+  EXPECT_FALSE(rewrite::has_digits(sort, target::capabilities_of(TargetKind::webgpu)));
+  EXPECT_FALSE(rewrite::has_digits(sort, target::capabilities_of(TargetKind::webgl)));
+  EXPECT_FALSE(rewrite::has_digits(ordered(500, 10, 1, 1), autoschedule::wasm));
   sort.accumulators[0].joined = Expr(sort.accumulators[0].left) <= Expr(sort.accumulators[0].right);
-  EXPECT_FALSE(has_digits(sort, wasm));
+  EXPECT_FALSE(rewrite::has_digits(sort, autoschedule::wasm));
 }
 
 // Each element is looked at six times however many there are, and tables take a share of that.
@@ -111,4 +118,4 @@ TEST(RadixSort, WorkIsLinear) {
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::compiler

@@ -13,14 +13,14 @@ using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::index;
-using ops::Stage;
-using ops::StageKind;
-using schedule::capabilities_of;
-using schedule::widen_halves;
+using rewrite::widen_halves;
+using stages::Stage;
+using stages::StageKind;
+using target::capabilities_of;
 
 struct Product {
   Buffer x, w, y;
-  ops::Program program;
+  stages::Program program;
 
   // y[rows, columns] = the halves of x, which a stage makes, times w.
   explicit Product(int64_t columns, int64_t rows = 3) {
@@ -42,7 +42,7 @@ struct Product {
     const ir::Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
     sum.reduce_axes = {k};
     sum.reduce_extents = {index(8)};
-    sum.accumulators = {ops::sum_accumulator(left, right)};
+    sum.accumulators = {stages::sum_accumulator(left, right)};
     sum.values = {ir::cast(DType::f32, ir::load(halves.output, {sum.axes[0], k})) *
                   ir::cast(DType::f32, ir::load(w, {k, sum.axes[1]}))};
     sum.result = left;
@@ -73,14 +73,14 @@ TEST(WidenHalves, AreStoredAsFloatsWhereManyPointsReadThem) {
     for (const bool converts : {false, true}) {
       Product product(columns);
       const auto before = product.run();
-      schedule::Capabilities caps = capabilities_of(TargetKind::cpu);
+      target::Capabilities caps = capabilities_of(TargetKind::cpu);
       caps.floats_for_halves = !converts;
       widen_halves(product.program, {{}, {}, {product.w.get()}}, caps);
       EXPECT_EQ(product.run(), before);
       ASSERT_EQ(product.program.size(), 2u);
       EXPECT_EQ(product.program[0].output()->dtype,
                 converts && columns < 32 ? DType::f16 : DType::f32);
-      EXPECT_EQ(ops::inputs_of(*product.program[1].stage())[0].get(),
+      EXPECT_EQ(stages::inputs_of(*product.program[1].stage())[0].get(),
                 product.program[0].output().get());
     }
 }
@@ -94,7 +94,7 @@ TEST(WidenHalves, OfOutputsHaveACopyInFloats) {
   ASSERT_EQ(product.program.size(), 3u);
   EXPECT_EQ(product.program[0].output()->dtype, DType::f16);
   EXPECT_EQ(product.program[1].output()->dtype, DType::f32);
-  EXPECT_EQ(ops::inputs_of(*product.program[2].stage())[0].get(),
+  EXPECT_EQ(stages::inputs_of(*product.program[2].stage())[0].get(),
             product.program[1].output().get());
 }
 
@@ -102,7 +102,7 @@ TEST(WidenHalves, ConstantsThatManyRowsReadAreConvertedWhereNoInstructionDoesIt)
   for (const bool converts : {false, true}) {
     Product product(64, 40);
     const auto before = product.run();
-    schedule::Capabilities caps = capabilities_of(TargetKind::cpu);
+    target::Capabilities caps = capabilities_of(TargetKind::cpu);
     caps.floats_for_halves = !converts;
     widen_halves(product.program, {{}, {}, {product.w.get()}}, caps);
     EXPECT_EQ(product.run(), before);

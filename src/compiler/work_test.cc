@@ -12,12 +12,12 @@
 namespace gossamer::compiler {
 namespace {
 
-using ops::Stage;
+using stages::Stage;
 
 // Terms of all stages as the target runs them; extents that a run reads are `size`.
-double work_of(const ops::Program& program, int64_t size) {
+double work_of(const stages::Program& program, int64_t size) {
   ir::VarMap known;
-  for (const ir::Var& var : ops::variables_of(program)) known[var.get()] = ir::index(size);
+  for (const ir::Var& var : stages::variables_of(program)) known[var.get()] = ir::index(size);
   const auto count = [&](const std::vector<ir::Expr>& extents) {
     double points = 1;
     for (const ir::Expr& extent : extents) {
@@ -29,7 +29,7 @@ double work_of(const ops::Program& program, int64_t size) {
   };
   double work = 0;
   std::vector<double> rounds{1};  // of the blocks around
-  for (const ops::Entry& entry : program) {
+  for (const stages::Entry& entry : program) {
     if (const Stage* stage = entry.stage()) {
       // A table a row is filled once, before the row's points.
       const std::vector<ir::Expr> rows(stage->extents.begin(),
@@ -38,11 +38,11 @@ double work_of(const ops::Program& program, int64_t size) {
           stage->table
               ? rounds.back() * (count(rows) * count(stage->reduce_extents) + count(stage->extents))
               : rounds.back() * count(rows) * count(stage->reduce_extents);
-    } else if (const ops::Step& step = *entry.step(); step.kind == ops::StepKind::loop) {
+    } else if (const stages::Step& step = *entry.step(); step.kind == stages::StepKind::loop) {
       rounds.push_back(rounds.back() * count({step.rounds}));
-    } else if (step.kind == ops::StepKind::branch) {
+    } else if (step.kind == stages::StepKind::branch) {
       rounds.push_back(rounds.back());
-    } else if (step.kind == ops::StepKind::end) {
+    } else if (step.kind == stages::StepKind::end) {
       rounds.pop_back();
     }
   }
@@ -104,7 +104,7 @@ const std::vector<Growing>& growing() {
   return all;
 }
 
-ops::Program defined(const char* op, const ops::Case& test) {
+stages::Program defined(const char* op, const ops::Case& test) {
   const ops::OpDef& def = *ops::builtin_catalog().find("", op);
   ops::DefinedCase made =
       ops::define_case(def, test, ops::case_inputs(def, test), ops::output_count_of(def, test));
@@ -113,8 +113,8 @@ ops::Program defined(const char* op, const ops::Case& test) {
 }
 
 double work_on(TargetKind target, const Growing& one, int64_t size) {
-  ops::Program program = defined(one.op, one.at(size));
-  schedule::legalize_stages(program, schedule::capabilities_of(target));
+  stages::Program program = defined(one.op, one.at(size));
+  rewrite::legalize_stages(program, target::capabilities_of(target));
   return work_of(program, size);
 }
 
@@ -135,11 +135,11 @@ TEST(Work, RowsOfLoopsAreWrittenAlone) {
     const ir::Var round = ir::var("round");
     const ir::Buffer row = ir::buffer("row", ir::DType::f32, {ir::index(16)});
     const ir::Buffer all = ir::buffer("all", ir::DType::f32, {ir::index(rounds), ir::index(16)});
-    ops::Program program;
-    program.push_back(ops::loop_step(round, ir::index(rounds)));
-    program.push_back(ops::row_stage("rows.row", all, round, row));
-    program.push_back(ops::end_step());
-    schedule::legalize_stages(program, schedule::capabilities_of(target));
+    stages::Program program;
+    program.push_back(stages::loop_step(round, ir::index(rounds)));
+    program.push_back(stages::row_stage("rows.row", all, round, row));
+    program.push_back(stages::end_step());
+    rewrite::legalize_stages(program, target::capabilities_of(target));
     return work_of(program, rounds);
   };
   for (const TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu})
@@ -149,8 +149,8 @@ TEST(Work, RowsOfLoopsAreWrittenAlone) {
 // A round has launches and a wait.
 TEST(Work, SuppressionTakesBoxesInBlocks) {
   double rounds = 0;
-  for (const ops::Entry& entry : defined("NonMaxSuppression", suppressing(8400, 8400))) {
-    if (const ops::Step* step = entry.step(); step && step->kind == ops::StepKind::loop)
+  for (const stages::Entry& entry : defined("NonMaxSuppression", suppressing(8400, 8400))) {
+    if (const stages::Step* step = entry.step(); step && step->kind == stages::StepKind::loop)
       rounds += static_cast<double>(ir::as_int(ir::simplify(step->rounds)).value_or(8400));
   }
   EXPECT_LE(rounds, 40);

@@ -261,7 +261,7 @@ namespace {
 
 // The constants in the order of their first use, which is that of the launches at load: a run time
 // packs the first while others are on their way.
-std::vector<size_t> order_of_use(const graph::StageGraph& stages) {
+std::vector<size_t> order_of_use(const stages::StageGraph& stages) {
   std::map<const ir::BufferNode*, size_t> left;
   for (size_t constant = 0; constant < stages.constants.size(); ++constant)
     left[stages.constants[constant].buffer.get()] = constant;
@@ -272,9 +272,9 @@ std::vector<size_t> order_of_use(const graph::StageGraph& stages) {
       left.erase(found);
     }
   };
-  for (const ops::Entry& entry : stages.program)
+  for (const stages::Entry& entry : stages.program)
     for (const ir::Buffer& read : entry.inputs()) take(read);
-  for (const graph::StageConstant& constant : stages.constants) take(constant.buffer);
+  for (const stages::StageConstant& constant : stages.constants) take(constant.buffer);
   GS_CHECK(order.size() == stages.constants.size(), "two constants are one tensor");
   return order;
 }
@@ -297,7 +297,7 @@ Result<> fits_storage(const package::Weight& weight, ir::DType storage,
 
 }  // namespace
 
-Result<std::span<const std::byte>> ModuleBuilder::bytes_of(const graph::ConstantSource& source,
+Result<std::span<const std::byte>> ModuleBuilder::bytes_of(const stages::ConstantSource& source,
                                                            const std::string& name,
                                                            const graph::Graph& graph,
                                                            std::span<const std::byte> model) const {
@@ -324,7 +324,7 @@ Result<> ModuleBuilder::add_defaults(const graph::Graph& graph, std::span<const 
   if (options_.code != CodeForm::finished) return {};
   std::vector<package::Constant> defaults;
   for (const graph::Default& one : graph.defaults) {
-    const graph::ConstantSource& source = one.value;
+    const stages::ConstantSource& source = one.value;
     const bool held = source.file > 0 &&
                       (options_.hold_external ||
                        options_.held.contains(graph.files[static_cast<size_t>(source.file) - 1]));
@@ -346,7 +346,7 @@ Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
   const std::vector<size_t> order = order_of_use(stages_);
   std::vector<size_t> inside;
   for (size_t i : order) {
-    const graph::ConstantSource& source = stages_.constants[i].source;
+    const stages::ConstantSource& source = stages_.constants[i].source;
     if (source.file > 0 && options_.hold_external) continue;
     inside.push_back(i);
     const package::Weight& weight = module_.weights[i];

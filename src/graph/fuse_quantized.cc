@@ -14,6 +14,7 @@ namespace gossamer::graph {
 namespace {
 
 using ir::DType;
+using stages::ConstantSource;
 
 bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 

@@ -9,6 +9,7 @@ namespace {
 
 using ir::DType;
 using ops::TensorData;
+using stages::ConstantSource;
 
 // x -> DequantizeLinear, an operator with a dequantised weight and bias, Relu, QuantizeLinear.
 struct Quantized : testing::Test {

@@ -2,6 +2,8 @@
 
 namespace gossamer::graph {
 
+using stages::ConstantSource;
+
 ConstantSource source_of(const ops::TensorData& data) {
   ConstantSource source;
   source.dtype = data.dtype;

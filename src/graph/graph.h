@@ -18,7 +18,7 @@ namespace gossamer::graph {
 using ValueId = uint32_t;
 constexpr ValueId no_value = 0xffffffff;  // an absent optional input or unused output
 
-ConstantSource source_of(const ops::TensorData& data);
+stages::ConstantSource source_of(const ops::TensorData& data);
 
 // What a model says about a constant's part in training.
 enum class Part : uint8_t {
@@ -33,14 +33,14 @@ struct Value {
   ir::DType dtype = ir::DType::f32;
   std::vector<ir::Expr> shape;  // extents of type index; dimension variables are Graph::dims
   bool shape_known = false;
-  std::optional<ConstantSource> constant;
+  std::optional<stages::ConstantSource> constant;
   Part part = Part::number;  // of a constant
 };
 
 // What an input is where a run is not given it.
 struct Default {
   ValueId input = no_value;
-  ConstantSource value;
+  stages::ConstantSource value;
 };
 
 struct Graph;
@@ -67,10 +67,10 @@ struct Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;  // topological order
   std::vector<ValueId> inputs, outputs;
-  std::vector<Default> defaults;  // of inputs; of the outermost graph
-  std::vector<Capture> captures;  // of a region
-  std::vector<Group> groups;      // of inputs; of the outermost graph
-  std::vector<Dim> dims;
+  std::vector<Default> defaults;          // of inputs; of the outermost graph
+  std::vector<Capture> captures;          // of a region
+  std::vector<stages::PortGroup> groups;  // of inputs; of the outermost graph
+  std::vector<stages::Dim> dims;
   std::vector<std::string> files;  // external data files, relative to the model's folder
 
   ValueId add_value(Value value);

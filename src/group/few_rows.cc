@@ -12,13 +12,18 @@
 #include "schedule/in_place.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::group {
 namespace {
 
 using ir::Buffer;
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using schedule::Point;
+using stages::Group;
+using stages::InPlace;
+using stages::RowCount;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 // All workgroups of a product together may read so many elements more than without a norm: what
 // reading twice as many from a cache takes is what a launch takes (4 us on an NVIDIA H200).
@@ -100,14 +105,14 @@ void add_sums(Stage& stage, const Stage& more, const ir::VarMap& map) {
 // A stage whose accumulators are its own.
 Stage with_fresh_sums(Stage stage) {
   ir::VarMap map;
-  for (ops::Accumulator& one : stage.accumulators) {
+  for (stages::Accumulator& one : stage.accumulators) {
     for (ir::Var* var : {&one.left, &one.right}) {
       const ir::Var was = *var;
       *var = ir::var(was->name, was->type);
       map[was.get()] = *var;
     }
   }
-  for (ops::Accumulator& one : stage.accumulators) one.joined = ir::substitute(one.joined, map);
+  for (stages::Accumulator& one : stage.accumulators) one.joined = ir::substitute(one.joined, map);
   stage.result = ir::substitute(stage.result, map);
   return stage;
 }
@@ -143,7 +148,7 @@ class Merger {
       const auto product = products_.find(i);
       if (product == products_.end() || product->second.merged.empty()) continue;
       Group group = single_group(std::move(product->second.stage));
-      const Expr rows = rows_of_decoded(group.last());
+      const Expr rows = autoschedule::rows_of_decoded(group.last());
       if (!ir::as_int(rows)) group.number = RowCount::few;
       group.rows = rows;
       result.emplace_back(std::move(group));
@@ -160,14 +165,15 @@ class Merger {
 
   bool is_product(const Group& group) const {
     if (!is_single(group) || !group.in_place.empty() || !group.last().side.empty() ||
-        !list_for_few_rows(group.last(), caps_))
+        !autoschedule::list_for_few_rows(group.last(), caps_))
       return false;
-    return ir::as_int(rows_of_decoded(group.last())).value_or(0) <= few_rows(caps_);
+    return ir::as_int(autoschedule::rows_of_decoded(group.last())).value_or(0) <=
+           autoschedule::few_rows(caps_);
   }
 
   bool fits(const Stage& stage) const {
-    return static_cast<int>(ops::inputs_of(stage).size()) < caps_.max_storage_buffers &&
-           list_for_few_rows(stage, caps_).has_value();
+    return static_cast<int>(stages::inputs_of(stage).size()) < caps_.max_storage_buffers &&
+           autoschedule::list_for_few_rows(stage, caps_).has_value();
   }
 
   // The only launch that writes a buffer which launches alone read; none: there is no such.
@@ -197,7 +203,8 @@ class Merger {
   void replace(Product& product, size_t place, size_t other) {
     if (product.merged.empty()) product.merged.push_back(place);
     product.merged.push_back(other);
-    for (size_t each : product.merged) replaced_[each] = rows_of_decoded(product.stage);
+    for (size_t each : product.merged)
+      replaced_[each] = autoschedule::rows_of_decoded(product.stage);
   }
 
   // result: f(own sum, another product's result at this point).
@@ -212,7 +219,7 @@ class Merger {
         continue;
       const ir::Load* load = only_load({product.stage.result}, made.output);
       if (!load || only_load(product.stage.values, made.output) ||
-          !at_own_point(*load, product.stage))
+          !schedule::at_own_point(*load, product.stage))
         continue;
       ir::VarMap map;
       for (size_t i = 0; i < made.axes.size(); ++i) map[made.axes[i].get()] = product.stage.axes[i];
@@ -236,7 +243,7 @@ class Merger {
     const Stage& moved = group->last();
     const auto* load = ir::as<ir::Load>(moved.result);
     if (moved.kind != StageKind::compute || !load || !moved.side.empty() ||
-        moved.output->dtype != load->buffer->dtype || loads_of({moved.result}).size() != 1)
+        moved.output->dtype != load->buffer->dtype || ir::loads_of({moved.result}).size() != 1)
       return;
     merge_into_readers(i, moved.output, [&](const Stage& product) -> std::optional<Stage> {
       if (!only_load(product.values, moved.output) || only_load({product.result}, moved.output))
@@ -259,8 +266,8 @@ class Merger {
       auto stage = merged(products_.at(place).stage);
       if (!stage || !may_move(i, place, *stage)) return;
       // Few rows of one product may be the last ones of many that another has.
-      if (!made.empty() &&
-          !ir::prove_equal(rows_of_decoded(*stage), rows_of_decoded(made.begin()->second)))
+      if (!made.empty() && !ir::prove_equal(autoschedule::rows_of_decoded(*stage),
+                                            autoschedule::rows_of_decoded(made.begin()->second)))
         return;
       made.emplace(place, *std::move(stage));
     }
@@ -278,7 +285,7 @@ class Merger {
         group->members.size() != 2)
       return;
     const Stage &sum = group->members[0].stage, &scaled = group->last();
-    if (sum.kind != StageKind::reduce || !ops::is_sum(sum.accumulators) || sum.in_order ||
+    if (sum.kind != StageKind::reduce || !stages::is_sum(sum.accumulators) || sum.in_order ||
         scaled.kind != StageKind::compute || !columns_of(group->members[0]).empty() ||
         !readers_[sum.output.get()].empty() || ends_.kept.contains(sum.output.get()))
       return;
@@ -323,7 +330,8 @@ class Merger {
       row[more.axes[d].get()] = inverse->indices[d];
     scale = replace_load(scale, sum.output, ir::substitute(more.result, row));
     ir::VarMap results;
-    for (const ir::Var& left : ops::lefts_of(made.accumulators)) results[left.get()] = left * scale;
+    for (const ir::Var& left : stages::lefts_of(made.accumulators))
+      results[left.get()] = left * scale;
     made.result = ir::substitute(made.result, results);
     add_sums(made, more, row);
     if (!fits(made) || !pays(made, product)) return std::nullopt;
@@ -331,8 +339,9 @@ class Merger {
   }
 
   bool pays(const Stage& made, const Stage& before) const {
-    const Point point{*list_for_few_rows(made, caps_)};
-    const int64_t columns = ir::as_int(made.extents[column_of_decoded(made)]).value_or(0);
+    const Point point{*autoschedule::list_for_few_rows(made, caps_)};
+    const int64_t columns =
+        ir::as_int(made.extents[autoschedule::column_of_decoded(made)]).value_or(0);
     const int64_t length = ir::as_int(made.reduce_extents[0]).value_or(0);
     const auto more = static_cast<int64_t>(loads_of(made.values).size()) -
                       static_cast<int64_t>(loads_of(before.values).size());
@@ -356,4 +365,4 @@ void merge_for_few_rows(std::vector<Launched>& launched, const Ends& ends,
   Merger(launched, ends, capabilities).run();
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::group

@@ -6,7 +6,7 @@
 
 #include "group/group_stages.h"
 
-namespace gossamer::schedule {
+namespace gossamer::group {
 
 // Adds products for few rows (tiling.h), which do in one launch what takes several for more rows:
 // - a product that reads another one's result at its own point sums both (a gate);
@@ -17,6 +17,6 @@ namespace gossamer::schedule {
 // The launches that they replace are for more rows then (Group::number), or go where the number of
 // rows is known. Targets without workgroups have no use for it.
 void merge_for_few_rows(std::vector<Launched>& launched, const Ends& ends,
-                        const Capabilities& capabilities);
+                        const target::Capabilities& capabilities);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::group

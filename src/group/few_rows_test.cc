@@ -7,11 +7,20 @@
 #include "autoschedule/tiling_decoded.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::schedule {
+namespace gossamer::group {
 namespace {
 
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using stages::Group;
+using stages::RowCount;
+using stages::Stage;
+using target::Capabilities;
+
 Capabilities hardware() {
-  Capabilities caps = capabilities_of(TargetKind::webgpu);
+  Capabilities caps = target::capabilities_of(TargetKind::webgpu);
   caps.hardware = true;
   return caps;
 }
@@ -22,11 +31,11 @@ struct FewRows : testing::Test {
   static constexpr int64_t length = 256, columns = 512;
 
   explicit FewRows(Expr rows = ir::var("rows"))
-      : x(ir::buffer("x", DType::f32, {rows, index(length)})),
-        w(ir::buffer("w", DType::f32, {index(length)})) {
+      : x(ir::buffer("x", DType::f32, {rows, ir::index(length)})),
+        w(ir::buffer("w", DType::f32, {ir::index(length)})) {
     const Var i = ir::var("i"), k = ir::var("k"), j = ir::var("j");
-    norm = sum(ir::buffer("norm", DType::f32, {rows}), {i}, {k}, {index(length)},
-               ir::load(x, {i, k}) * ir::load(x, {i, k}));
+    norm = autoschedule::sum(ir::buffer("norm", DType::f32, {rows}), {i}, {k}, {ir::index(length)},
+                             ir::load(x, {i, k}) * ir::load(x, {i, k}));
     norm.name = "norm";
     norm.result = 1.0 / ir::sqrt(norm.accumulators[0].left + 1e-5);
     const Var r = ir::var("i");
@@ -40,13 +49,13 @@ struct FewRows : testing::Test {
     up.result = Expr(up.accumulators[0].left) * ir::load(gate.output, {up.axes[0], up.axes[1]});
   }
   Stage product_of(const Expr& rows, const char* name) {
-    Stage stage = decoded_product(rows, index(length), index(columns));
+    Stage stage = autoschedule::decoded_product(rows, ir::index(length), ir::index(columns));
     stage.name = name;
     stage.output = ir::buffer(name, DType::f32, stage.output->shape);
     Buffer a;
-    for (const Buffer& input : ops::inputs_of(stage))
+    for (const Buffer& input : stages::inputs_of(stage))
       if (input->name == "A") a = input;
-    ops::replace_inputs(stage, {{a.get(), scaled.output}});
+    stages::replace_inputs(stage, {{a.get(), scaled.output}});
     return stage;
   }
   // "norm + scaled > 8 rows; gate + up ...": launches in order, and the runs that they are for.
@@ -72,13 +81,13 @@ struct FewRows : testing::Test {
 TEST_F(FewRows, OneLaunchSumsBothProductsAndTheNorm) {
   EXPECT_EQ(launches(), "norm + scaled of more; gate of more; up of more; norm + gate + up of few");
   ASSERT_EQ(merged.values.size(), 3u);
-  EXPECT_TRUE(ops::is_sums(merged.accumulators));
-  EXPECT_FALSE(ops::is_sum(merged.accumulators));
-  for (const Buffer& input : ops::inputs_of(merged)) {
+  EXPECT_TRUE(stages::is_sums(merged.accumulators));
+  EXPECT_FALSE(stages::is_sum(merged.accumulators));
+  for (const Buffer& input : stages::inputs_of(merged)) {
     EXPECT_FALSE(input.same(scaled.output));
     EXPECT_FALSE(input.same(gate.output));
   }
-  EXPECT_TRUE(list_for_few_rows(merged, hardware()));
+  EXPECT_TRUE(autoschedule::list_for_few_rows(merged, hardware()));
 }
 
 TEST_F(FewRows, WhatOthersReadStays) {
@@ -91,7 +100,7 @@ TEST_F(FewRows, WhatOthersReadStays) {
 
 // A product of the last row alone has few rows where another one has many.
 TEST_F(FewRows, ProductsOfOtherRowsStay) {
-  const Stage last = product_of(index(1), "last");
+  const Stage last = product_of(ir::index(1), "last");
   const Ends ends{{gate.output.get(), last.output.get()}, {}};
   auto launched = group_stages({norm, scaled, gate, last}, ends, hardware());
   merge_for_few_rows(launched, ends, hardware());
@@ -101,17 +110,17 @@ TEST_F(FewRows, ProductsOfOtherRowsStay) {
 
 TEST_F(FewRows, SoftwareAdaptersHaveNoPieces) {
   const Ends ends{{up.output.get()}, {}};
-  const Capabilities software = capabilities_of(TargetKind::webgpu);
+  const Capabilities software = target::capabilities_of(TargetKind::webgpu);
   auto launched = group_stages({norm, scaled, gate, up}, ends, software);
   merge_for_few_rows(launched, ends, software);
   EXPECT_EQ(launched.size(), 3u);
 }
 
 struct OneRow : FewRows {
-  OneRow() : FewRows(index(1)) {}
+  OneRow() : FewRows(ir::index(1)) {}
 };
 
 TEST_F(OneRow, ReplacesTheOthers) { EXPECT_EQ(launches(), "norm + gate + up"); }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::group

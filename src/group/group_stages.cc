@@ -21,13 +21,23 @@
 #include "stages/factors.h"
 #include "stages/pattern.h"
 
-namespace gossamer::schedule {
+namespace gossamer::group {
 namespace {
 
 using ir::Buffer;
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using online::KeyParts;
+using online::most_split_rows;
+using online::StageOf;
+using stages::At;
+using stages::Group;
+using stages::InPlace;
+using stages::Member;
+using stages::Pattern;
+using stages::RowCount;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 bool is_rowwise(const Stage& stage) {
   if (stage.kind == StageKind::compute) return true;
@@ -41,15 +51,15 @@ bool is_rowwise(const Stage& stage) {
 
 class Grouper {
  public:
-  Grouper(const ops::Program& program, const Ends& ends, const Capabilities& capabilities,
+  Grouper(const stages::Program& program, const Ends& ends, const Capabilities& capabilities,
           const Capabilities* others)
       : kept_(ends.kept),
         constants_(ends.constants),
         caps_(capabilities),
         others_(others),
-        blocks_(ops::blocks_of(program)) {
+        blocks_(stages::blocks_of(program)) {
     size_t steps = 0;
-    for (const ops::Entry& entry : program) {
+    for (const stages::Entry& entry : program) {
       Item& item = items_.emplace_back();
       steps_before_.push_back(steps);
       if (entry.step()) {
@@ -111,7 +121,7 @@ class Grouper {
 
  private:
   struct Item {
-    const ops::Step* step = nullptr;
+    const stages::Step* step = nullptr;
     Group group;
     bool alive = true;
     bool constant = false;
@@ -173,11 +183,12 @@ class Grouper {
       return writers.size() == 1 && !items_[writer].step && blocks_[writer] == blocks_[to] &&
              items_[writer].group.last().side.empty();
     };
-    auto found = find_in_place(group, [&](const Buffer& input) { return dies(input, true); });
+    auto found =
+        schedule::find_in_place(group, [&](const Buffer& input) { return dies(input, true); });
     if (static_cast<int>(bindings(group) - found.size()) <= caps_.max_storage_buffers ||
         caps_.group_size == 1)
       return found;
-    return find_in_place(group, [&](const Buffer& input) { return dies(input, false); });
+    return schedule::find_in_place(group, [&](const Buffer& input) { return dies(input, false); });
   }
 
   static size_t bindings(const Group& group) {
@@ -210,7 +221,8 @@ class Grouper {
     };
     std::vector<const Stage*> used, masks;
     const bool masked = caps_.group_size == 1;
-    if (!online_of(items_[i].group.last(), stage_of, used, masked ? &masks : nullptr)) return;
+    if (!online::online_of(items_[i].group.last(), stage_of, used, masked ? &masks : nullptr))
+      return;
     std::set<size_t> from;
     for (const Stage* stage : used) from.insert(places.at(stage));
     Group merged;
@@ -230,10 +242,10 @@ class Grouper {
     merged.members.push_back({items_[i].group.last(), {}, true, At::walk});
     if (caps_.group_size > 1 && static_cast<int>(bindings(merged)) > caps_.max_storage_buffers)
       return;
-    const Expr rows = rows_of(merged);
-    const Expr few = ir::index(few_rows(caps_));
+    const Expr rows = online::rows_of(merged);
+    const Expr few = ir::index(autoschedule::few_rows(caps_));
     const auto known = ir::as_int(rows);
-    const bool walks = online_tile(merged, caps_).keys > 0;
+    const bool walks = online::online_tile(merged, caps_).keys > 0;
     if (walks && known) {
       take(i, from, std::move(merged));
       for (const Stage* stage : masks) {
@@ -242,7 +254,7 @@ class Grouper {
         if (!read && !kept_.contains(stage->output.get())) items_[p].alive = false;
       }
     } else if (walks) {
-      if (auto split = key_parts(merged, ir::min(rows, few), caps_)) {
+      if (auto split = online::key_parts(merged, ir::min(rows, few), caps_)) {
         ++chains_;
         for (const size_t p : {*from.rbegin(), i}) items_[p].chain = chains_;
         place_parts(i, from, *std::move(split));
@@ -252,7 +264,8 @@ class Grouper {
         add_many(i, from, many_of(std::move(merged), rows));
       }
     } else if (known && *known <= most_split_rows) {
-      if (auto split = key_parts(merged, rows, caps_)) place_parts(i, from, *std::move(split));
+      if (auto split = online::key_parts(merged, rows, caps_))
+        place_parts(i, from, *std::move(split));
     }
   }
 
@@ -293,9 +306,9 @@ class Grouper {
   // store has few rows.
   void add_many(size_t i, const std::set<size_t>& from, std::shared_ptr<Group> many) {
     const Stage& last = items_[i].group.last();
-    const size_t row = static_cast<size_t>(online_of(*many).row);
+    const size_t row = static_cast<size_t>(online::online_of(*many).row);
     const int chain = ++chains_;
-    const Expr few = ir::min(many->rows, ir::index(few_rows(caps_)));
+    const Expr few = ir::min(many->rows, ir::index(autoschedule::few_rows(caps_)));
     std::map<size_t, size_t> axes;  // that tell rows apart, by item
     const std::function<void(const Stage&, size_t)> find = [&](const Stage& reader, size_t axis) {
       for (const ir::Load* load : loads_of_stage(reader)) {
@@ -326,8 +339,8 @@ class Grouper {
       stage.output = fresh;
     }
     items_[i].chain = chain;
-    for (const size_t p : from) ops::replace_inputs(items_[p].group.members[0].stage, map);
-    ops::replace_inputs(items_[i].group.members[0].stage, map);
+    for (const size_t p : from) stages::replace_inputs(items_[p].group.members[0].stage, map);
+    stages::replace_inputs(items_[i].group.members[0].stage, map);
     items_[i].many = std::move(many);
   }
 
@@ -367,7 +380,7 @@ class Grouper {
     group.members.back().written = true;
     if (!fits(group, from, to)) return false;
     for (const Member& member : items_[from].group.members) {
-      for (const Buffer& input : ops::inputs_of(member.stage)) {
+      for (const Buffer& input : stages::inputs_of(member.stage)) {
         readers_[input].erase(from);
         readers_[input].insert(to);
       }
@@ -482,7 +495,7 @@ class Grouper {
       std::vector<const ir::BufferNode*> buffers;
       for (const Member& member : group.members) {
         for (const ir::Load* load : loads_of_stage(member.stage)) {
-          if (at_own_point(*load, member.stage)) buffers.push_back(load->buffer.get());
+          if (schedule::at_own_point(*load, member.stage)) buffers.push_back(load->buffer.get());
         }
       }
       return buffers;
@@ -518,15 +531,15 @@ class Grouper {
 
 }  // namespace
 
-std::vector<Launched> group_stages(const ops::Program& program, const Ends& ends,
+std::vector<Launched> group_stages(const stages::Program& program, const Ends& ends,
                                    const Capabilities& capabilities, const Capabilities* others) {
   return Grouper(program, ends, capabilities, others).run();
 }
 
-std::vector<Launched> single_stages(const ops::Program& program) {
+std::vector<Launched> single_stages(const stages::Program& program) {
   std::vector<Launched> launched;
-  for (const ops::Entry& entry : program) {
-    if (const ops::Stage* stage = entry.stage()) {
+  for (const stages::Entry& entry : program) {
+    if (const stages::Stage* stage = entry.stage()) {
       launched.emplace_back(single_group(*stage));
     } else {
       launched.emplace_back(*entry.step());
@@ -535,4 +548,4 @@ std::vector<Launched> single_stages(const ops::Program& program) {
   return launched;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::group

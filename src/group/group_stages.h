@@ -9,10 +9,10 @@
 #include "stages/program.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::group {
 
 // Launches and the steps between them, in order.
-using Launched = std::variant<Group, ops::Step>;
+using Launched = std::variant<stages::Group, stages::Step>;
 
 struct Ends {
   // In memory after the run, whoever reads them: outputs, states, what steps read.
@@ -28,10 +28,10 @@ struct Ends {
 // A merge is refused where a limit forbids it, where a stage between the two would see a value too
 // late, where operands lie along memory in different ways, and where the rows are too few for a
 // machine, `others` among them: of kernels in two variants the stages are the same.
-std::vector<Launched> group_stages(const ops::Program& program, const Ends& ends,
-                                   const Capabilities& capabilities,
-                                   const Capabilities* others = nullptr);
+std::vector<Launched> group_stages(const stages::Program& program, const Ends& ends,
+                                   const target::Capabilities& capabilities,
+                                   const target::Capabilities* others = nullptr);
 // Each stage in a launch of its own.
-std::vector<Launched> single_stages(const ops::Program& program);
+std::vector<Launched> single_stages(const stages::Program& program);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::group

@@ -7,11 +7,23 @@
 #include "autoschedule/tiling.h"
 #include "group/group_stages.h"
 
-namespace gossamer::schedule {
+namespace gossamer::group {
 namespace {
 
-const Capabilities cpu = capabilities_of(TargetKind::cpu);
-const Capabilities webgpu = capabilities_of(TargetKind::webgpu);
+using autoschedule::ScheduledGroup;
+using autoschedule::Tiling;
+using autoschedule::wasm;
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using schedule::Point;
+using stages::Group;
+using stages::Stage;
+using target::Capabilities;
+
+const Capabilities cpu = target::capabilities_of(TargetKind::cpu);
+const Capabilities webgpu = target::capabilities_of(TargetKind::webgpu);
 
 Capabilities with_hardware() {
   Capabilities caps = webgpu;
@@ -22,7 +34,7 @@ Capabilities with_hardware() {
 // sums[i] = sum over k of a[i, k]
 Stage row_sum(const Buffer& a, const Buffer& sums) {
   const Var i = ir::var("i"), k = ir::var("k");
-  return sum(sums, {i}, {k}, {a->shape[1]}, ir::load(a, {i, k}));
+  return autoschedule::sum(sums, {i}, {k}, {a->shape[1]}, ir::load(a, {i, k}));
 }
 
 // Each row divided by its sum.
@@ -35,13 +47,13 @@ struct Rows {
         c(ir::buffer("C", DType::f32, {rows, columns})),
         total(row_sum(a, sums)) {
     const Var i = ir::var("i"), j = ir::var("j");
-    quotient = map("quotient", c, {i, j}, ir::load(a, {i, j}) / ir::load(sums, {i}));
+    quotient = autoschedule::map("quotient", c, {i, j}, ir::load(a, {i, j}) / ir::load(sums, {i}));
   }
-  ops::Program program() const { return {total, quotient}; }
+  stages::Program program() const { return {total, quotient}; }
 };
 
 // "total + quotient; other" of the launches.
-std::string grouped(const ops::Program& program, std::set<const ir::BufferNode*> kept,
+std::string grouped(const stages::Program& program, std::set<const ir::BufferNode*> kept,
                     const Capabilities& caps = wasm,
                     std::set<const ir::BufferNode*> constants = {}) {
   std::string text;
@@ -52,14 +64,14 @@ std::string grouped(const ops::Program& program, std::set<const ir::BufferNode*>
   return text;
 }
 
-Group only_group(const ops::Program& program, const Buffer& output, const Capabilities& caps) {
+Group only_group(const stages::Program& program, const Buffer& output, const Capabilities& caps) {
   return std::get<Group>(group_stages(program, {{output.get()}, {}}, caps)[0]);
 }
 
 // The loops of the default schedules, which read back.
 std::string loops(const Group& group, const Capabilities& caps) {
-  const ScheduledGroup made = schedule_default(group, caps);
-  const auto read = parse_schedules(group, caps, to_string(made.schedules));
+  const ScheduledGroup made = autoschedule::schedule_default(group, caps);
+  const auto read = schedule::parse_schedules(group, caps, to_string(made.schedules));
   EXPECT_TRUE(read) << read.error().to_string();
   EXPECT_EQ(ir::print(*lower(group, *read)), ir::print(made.kernel));
   const auto verified =
@@ -73,13 +85,14 @@ std::string loops(const Group& group, const Capabilities& caps) {
 // Two windows of the same images, summed: each by itself has vectors along the images' rows, which
 // are not whole vectors, so that one launch of both would have none.
 TEST(GroupStages, WindowsThatHaveVectorsStayApart) {
-  for (const Expr& width : {index(30), Expr(ir::var("w"))}) {
-    const Buffer a = ir::buffer("A", DType::f32, {index(64), width + index(2)});
+  for (const Expr& width : {ir::index(30), Expr(ir::var("w"))}) {
+    const Buffer a = ir::buffer("A", DType::f32, {ir::index(64), width + ir::index(2)});
     const auto window = [&](const char* name, const Stage* other) {
-      const Buffer w = ir::buffer("W", DType::f32, {index(64), index(3)});
+      const Buffer w = ir::buffer("W", DType::f32, {ir::index(64), ir::index(3)});
       const Var c = ir::var("c"), x = ir::var("x"), k = ir::var("k");
-      Stage stage = sum(ir::buffer(name, DType::f32, {index(64), width}), {c, x}, {k}, {index(3)},
-                        ir::load(a, {c, Expr(x) + k}) * ir::load(w, {c, k}));
+      Stage stage =
+          autoschedule::sum(ir::buffer(name, DType::f32, {ir::index(64), width}), {c, x}, {k},
+                            {ir::index(3)}, ir::load(a, {c, Expr(x) + k}) * ir::load(w, {c, k}));
       stage.name = name;
       if (other) stage.result = stage.result + ir::load(other->output, {c, x});
       return stage;
@@ -94,22 +107,22 @@ TEST(GroupStages, WindowsThatHaveVectorsStayApart) {
 // where the channels of a sum are half a block.
 TEST(GroupStages, SumsOfBlockedChannelsStayApart) {
   const int lanes = cpu.vector_lanes;
-  const Buffer a = ir::buffer("A", DType::f32, {index(64), index(30)});
+  const Buffer a = ir::buffer("A", DType::f32, {ir::index(64), ir::index(30)});
   const_cast<ir::BufferNode*>(a.get())->layout = {
       .axes = {{0, lanes, 0}, {1, 1, 0}, {0, 1, lanes}}};
   for (const int channels : {lanes, lanes / 2}) {
     const auto over_channels = [&](const char* name, const Stage* mean) {
       const Var g = ir::var("g"), c = ir::var("c"), x = ir::var("x");
-      Expr term = ir::load(a, {g * index(channels) + c, x});
+      Expr term = ir::load(a, {g * ir::index(channels) + c, x});
       if (mean) term = term - ir::load(mean->output, {g});
-      Stage stage = sum(ir::buffer(name, DType::f32, {index(64 / channels)}), {g}, {c, x},
-                        {index(channels), index(30)}, term);
+      Stage stage = autoschedule::sum(ir::buffer(name, DType::f32, {ir::index(64 / channels)}), {g},
+                                      {c, x}, {ir::index(channels), ir::index(30)}, term);
       stage.name = name;
       return stage;
     };
     const Stage mean = over_channels("mean", nullptr), spread = over_channels("spread", &mean);
     EXPECT_EQ(grouped({mean, spread}, {spread.output.get()}, cpu), "mean; spread");
-    const Tiling tiling = default_tiling(spread, cpu);
+    const Tiling tiling = autoschedule::default_tiling(spread, cpu);
     EXPECT_TRUE(tiling.partial);
     EXPECT_EQ(tiling.reduce_axis, 0);
     EXPECT_EQ(tiling.reduce_block, channels);
@@ -121,16 +134,18 @@ TEST(Groups, SharesMemoryOfOpenRows) {
   const Rows rows(n, m);
   const Buffer squares = ir::buffer("Q", DType::f32, {n, m});
   const Expr a = ir::load(rows.a, {i, j});
-  const ops::Program program{
-      row_sum(rows.a, rows.sums), map("squares", squares, {i, j}, a * ir::load(rows.sums, {i})),
-      map("last", rows.c, {i, j}, ir::load(squares, {i, j}) - ir::load(rows.sums, {i}))};
+  const stages::Program program{
+      row_sum(rows.a, rows.sums),
+      autoschedule::map("squares", squares, {i, j}, a * ir::load(rows.sums, {i})),
+      autoschedule::map("last", rows.c, {i, j},
+                        ir::load(squares, {i, j}) - ir::load(rows.sums, {i}))};
   const Group group = only_group(program, rows.c, cpu);
   EXPECT_EQ(title_of(group), "sum + squares + last");
   EXPECT_EQ(outputs_of(group).size(), 1U);
 }
 
 TEST(Groups, StagesOverTheSameRows) {
-  const Rows rows(index(6), index(10));
+  const Rows rows(ir::index(6), ir::index(10));
   EXPECT_EQ(grouped(rows.program(), {rows.c.get()}), "sum + quotient");
   EXPECT_EQ(loops(only_group(rows.program(), rows.c, cpu), cpu),
             R"(kernel sum___quotient(A: f32[6, 10], write C: f32[6, 10]) {
@@ -152,7 +167,7 @@ TEST(Groups, StagesOverTheSameRows) {
 }
 
 TEST(Groups, InvocationsShareARow) {
-  const Rows rows(index(6), index(64));
+  const Rows rows(ir::index(6), ir::index(64));
   EXPECT_EQ(loops(only_group(rows.program(), rows.c, with_hardware()), with_hardware()),
             R"(kernel sum___quotient(A: f32[6, 64], write C: f32[6, 64]) {
   grid item in 0..2 {
@@ -212,49 +227,52 @@ TEST(Groups, InvocationsShareARow) {
 }
 
 TEST(Groups, WhatCutsThem) {
-  const Rows rows(index(6), index(10));
+  const Rows rows(ir::index(6), ir::index(10));
   // One written buffer a kernel, and textures that cannot be read back.
-  EXPECT_EQ(grouped(rows.program(), {rows.c.get()}, capabilities_of(TargetKind::webgl)),
+  EXPECT_EQ(grouped(rows.program(), {rows.c.get()}, target::capabilities_of(TargetKind::webgl)),
             "sum; quotient");
   // A sum of constants runs once, at load.
-  ops::Program at_load = rows.program();
-  const Buffer b = ir::buffer("B", DType::f32, {index(6), index(10)});
+  stages::Program at_load = rows.program();
+  const Buffer b = ir::buffer("B", DType::f32, {ir::index(6), ir::index(10)});
   const Var i = ir::var("i"), j = ir::var("j");
-  at_load[1] = map("quotient", rows.c, {i, j}, ir::load(b, {i, j}) / ir::load(rows.sums, {i}));
+  at_load[1] =
+      autoschedule::map("quotient", rows.c, {i, j}, ir::load(b, {i, j}) / ir::load(rows.sums, {i}));
   EXPECT_EQ(grouped(at_load, {rows.c.get()}, wasm, {rows.a.get()}), "sum; quotient");
   // Another row's sum.
-  ops::Program shifted = rows.program();
-  shifted[1] = map("quotient", rows.c, {i, j},
-                   ir::load(rows.a, {i, j}) / ir::load(rows.sums, {index(5) - Expr(i)}));
+  stages::Program shifted = rows.program();
+  shifted[1] =
+      autoschedule::map("quotient", rows.c, {i, j},
+                        ir::load(rows.a, {i, j}) / ir::load(rows.sums, {ir::index(5) - Expr(i)}));
   EXPECT_EQ(grouped(shifted, {rows.c.get()}), "sum; quotient");
   // Somebody between them reads the sums.
-  ops::Program between = rows.program();
-  const Buffer d = ir::buffer("D", DType::f32, {index(3)});
+  stages::Program between = rows.program();
+  const Buffer d = ir::buffer("D", DType::f32, {ir::index(3)});
   between.insert(between.begin() + 1,
-                 map("other", d, {i}, ir::load(rows.sums, {Expr(i) + index(3)})));
+                 autoschedule::map("other", d, {i}, ir::load(rows.sums, {Expr(i) + ir::index(3)})));
   EXPECT_EQ(grouped(between, {rows.c.get(), d.get()}), "sum; other; quotient");
   // A product is worth more as one.
-  const Stage product = schedule::product();
+  const Stage product = autoschedule::product();
   const Var m = ir::var("m"), n = ir::var("n");
-  const Buffer scaled = ir::buffer("E", DType::f32, {index(6), index(8), index(2)});
+  const Buffer scaled = ir::buffer("E", DType::f32, {ir::index(6), ir::index(8), ir::index(2)});
   const Var p = ir::var("p");
-  EXPECT_EQ(
-      grouped({product, map("scaled", scaled, {m, n, p}, ir::load(product.output, {m, n}) * 2.0)},
-              {scaled.get()}),
-      "sum; scaled");
+  EXPECT_EQ(grouped({product, autoschedule::map("scaled", scaled, {m, n, p},
+                                                ir::load(product.output, {m, n}) * 2.0)},
+                    {scaled.get()}),
+            "sum; scaled");
   // Few and long rows would leave most of a machine idle.
-  const Rows few(index(2), index(100'000));
+  const Rows few(ir::index(2), ir::index(100'000));
   EXPECT_EQ(grouped(few.program(), {few.c.get()}), "sum; quotient");
   // A number of rows that a run tells may be one.
-  const Rows open(ir::var("n"), index(100'000)), narrow(ir::var("n"), index(1000));
+  const Rows open(ir::var("n"), ir::index(100'000)), narrow(ir::var("n"), ir::index(1000));
   EXPECT_EQ(grouped(open.program(), {open.c.get()}), "sum; quotient");
   EXPECT_EQ(grouped(narrow.program(), {narrow.c.get()}), "sum + quotient");
   // Of columns that a run tells there are about as many as an estimate says.
-  const Rows wide(index(2), Expr(ir::var("n")) * index(1000)), short_rows(index(2), ir::var("n"));
+  const Rows wide(ir::index(2), Expr(ir::var("n")) * ir::index(1000)),
+      short_rows(ir::index(2), ir::var("n"));
   EXPECT_EQ(grouped(wide.program(), {wide.c.get()}), "sum; quotient");
   EXPECT_EQ(grouped(short_rows.program(), {short_rows.c.get()}), "sum + quotient");
   // 2 x 40,000 rounds are more than an invocation may have on GPUs; vectors have a quarter of them.
-  const Rows odd(index(512), index(40'001)), even(index(512), index(40'000));
+  const Rows odd(ir::index(512), ir::index(40'001)), even(ir::index(512), ir::index(40'000));
   EXPECT_EQ(grouped(odd.program(), {odd.c.get()}), "sum + quotient");
   EXPECT_EQ(grouped(odd.program(), {odd.c.get()}, webgpu), "sum; quotient");
   EXPECT_EQ(grouped(even.program(), {even.c.get()}, webgpu), "sum + quotient");
@@ -265,14 +283,15 @@ TEST(Groups, WhatCutsThem) {
 // vectors.
 TEST(Groups, SquaresOfPointsAreAlone) {
   const auto launches = [](const Capabilities& caps) {
-    const Buffer a = ir::buffer("A", DType::f32, {index(8), index(8), index(5)});
-    const Buffer sums = ir::buffer("S", DType::f32, {index(8), index(8)});
-    const Buffer b = ir::buffer("B", DType::f32, {index(16), index(16)});
-    const Buffer c = ir::buffer("C", DType::f32, {index(16), index(16)});
+    const Buffer a = ir::buffer("A", DType::f32, {ir::index(8), ir::index(8), ir::index(5)});
+    const Buffer sums = ir::buffer("S", DType::f32, {ir::index(8), ir::index(8)});
+    const Buffer b = ir::buffer("B", DType::f32, {ir::index(16), ir::index(16)});
+    const Buffer c = ir::buffer("C", DType::f32, {ir::index(16), ir::index(16)});
     const Var y = ir::var("y"), x = ir::var("x"), k = ir::var("k");
-    const Stage total = sum(sums, {y, x}, {k}, {index(5)}, ir::load(a, {y, x, k}));
+    const Stage total =
+        autoschedule::sum(sums, {y, x}, {k}, {ir::index(5)}, ir::load(a, {y, x, k}));
     const Expr nearest = ir::load(sums, {ir::floordiv(y, 2), ir::floordiv(x, 2)});
-    const Stage scaled = map("scaled", c, {y, x}, ir::load(b, {y, x}) * nearest);
+    const Stage scaled = autoschedule::map("scaled", c, {y, x}, ir::load(b, {y, x}) * nearest);
     return grouped({total, scaled}, {c.get()}, caps);
   };
   EXPECT_EQ(launches(cpu), "sum; scaled");
@@ -282,13 +301,13 @@ TEST(Groups, SquaresOfPointsAreAlone) {
 
 TEST(Groups, RowsOfFewInvocationsAreCutOnHardware) {
   const auto columns_of = [](int64_t channels, int64_t points) {
-    const Buffer a = ir::buffer("A", DType::f32, {index(points), index(channels)}),
-                 sums = ir::buffer("S", DType::f32, {index(channels)}),
-                 c = ir::buffer("C", DType::f32, {index(points), index(channels)});
+    const Buffer a = ir::buffer("A", DType::f32, {ir::index(points), ir::index(channels)}),
+                 sums = ir::buffer("S", DType::f32, {ir::index(channels)}),
+                 c = ir::buffer("C", DType::f32, {ir::index(points), ir::index(channels)});
     const Var i = ir::var("i"), k = ir::var("k"), p = ir::var("p"), q = ir::var("q");
-    const ops::Program program{
-        sum(sums, {i}, {k}, {index(points)}, ir::load(a, {k, i})),
-        map("quotient", c, {p, q}, ir::load(a, {p, q}) / ir::load(sums, {q}))};
+    const stages::Program program{
+        autoschedule::sum(sums, {i}, {k}, {ir::index(points)}, ir::load(a, {k, i})),
+        autoschedule::map("quotient", c, {p, q}, ir::load(a, {p, q}) / ir::load(sums, {q}))};
     const Capabilities hardware = with_hardware();
     std::string text;
     for (const Launched& one : group_stages(program, {{c.get()}, {}}, webgpu, &hardware))
@@ -303,7 +322,7 @@ TEST(Groups, RowsOfFewInvocationsAreCutOnHardware) {
   EXPECT_EQ(columns_of(128, 64), "sum + quotient;");
   EXPECT_EQ(columns_of(65536, 500), "sum + quotient;");
   // Invocations share rows that lie along memory.
-  const Rows shared(index(128), index(40'000)), few(index(96), index(40'000));
+  const Rows shared(ir::index(128), ir::index(40'000)), few(ir::index(96), ir::index(40'000));
   EXPECT_EQ(grouped(shared.program(), {shared.c.get()}, with_hardware()), "sum + quotient");
   EXPECT_EQ(grouped(few.program(), {few.c.get()}, with_hardware()), "sum; quotient");
 }
@@ -318,24 +337,25 @@ TEST(Groups, DecodedProductsAreAlone) {
     up.result = up.result * ir::load(gate.output, {up.axes[0], up.axes[1]});
     return grouped({gate, up}, {up.output.get()}, with_hardware());
   };
-  const Stage decoded = decoded_product(index(1), index(2048), index(64));
-  const Buffer a = ir::buffer("A", DType::f32, {index(1), index(2048)});
-  const Buffer b = ir::buffer("B", DType::f32, {index(64), index(2048)});
-  EXPECT_EQ(launches(sum(decoded.output, {i, j}, {k}, {index(2048)},
-                         ir::load(a, {i, k}) * ir::load(b, {j, k}))),
+  const Stage decoded = autoschedule::decoded_product(ir::index(1), ir::index(2048), ir::index(64));
+  const Buffer a = ir::buffer("A", DType::f32, {ir::index(1), ir::index(2048)});
+  const Buffer b = ir::buffer("B", DType::f32, {ir::index(64), ir::index(2048)});
+  EXPECT_EQ(launches(autoschedule::sum(decoded.output, {i, j}, {k}, {ir::index(2048)},
+                                       ir::load(a, {i, k}) * ir::load(b, {j, k}))),
             "sum + sum");
   EXPECT_EQ(launches(decoded), "sum; sum");
 }
 
 TEST(Groups, MapsOverTheSamePoints) {
-  const Buffer a = ir::buffer("A", DType::f32, {index(8)}),
-               b = ir::buffer("B", DType::f32, {index(8)}),
-               c = ir::buffer("C", DType::f32, {index(8)}),
-               d = ir::buffer("D", DType::f32, {index(8)});
+  const Buffer a = ir::buffer("A", DType::f32, {ir::index(8)}),
+               b = ir::buffer("B", DType::f32, {ir::index(8)}),
+               c = ir::buffer("C", DType::f32, {ir::index(8)}),
+               d = ir::buffer("D", DType::f32, {ir::index(8)});
   const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k");
-  const ops::Program program{map("first", b, {i}, ir::load(a, {i}) * 2.0),
-                             map("second", c, {j}, ir::load(b, {j}) + ir::load(a, {j})),
-                             map("side", d, {k}, ir::load(a, {k}) - 1.0)};
+  const stages::Program program{
+      autoschedule::map("first", b, {i}, ir::load(a, {i}) * 2.0),
+      autoschedule::map("second", c, {j}, ir::load(b, {j}) + ir::load(a, {j})),
+      autoschedule::map("side", d, {k}, ir::load(a, {k}) - 1.0)};
   EXPECT_EQ(grouped(program, {b.get(), c.get(), d.get()}), "first + second + side");
   EXPECT_EQ(
       loops(std::get<Group>(group_stages(program, {{b.get(), c.get(), d.get()}, {}}, wasm)[0]),
@@ -356,20 +376,23 @@ TEST(Groups, MapsOverTheSamePoints) {
 }
 )");
   // Points read elsewhere are written by others.
-  const ops::Program mirrored{program[0], map("second", c, {j}, ir::load(b, {index(7) - Expr(j)}))};
+  const stages::Program mirrored{
+      program[0], autoschedule::map("second", c, {j}, ir::load(b, {ir::index(7) - Expr(j)}))};
   EXPECT_EQ(grouped(mirrored, {b.get(), c.get()}), "first; second");
 }
 
 TEST(Groups, ColumnsLieInTheLastOutput) {
-  const Buffer a = ir::buffer("A", DType::f32, {index(6), index(8)}),
-               e = ir::buffer("E", DType::f32, {index(6), index(8)}),
-               s = ir::buffer("S", DType::f32, {index(6)}),
-               c = ir::buffer("C", DType::f32, {index(6), index(8)});
+  const Buffer a = ir::buffer("A", DType::f32, {ir::index(6), ir::index(8)}),
+               e = ir::buffer("E", DType::f32, {ir::index(6), ir::index(8)}),
+               s = ir::buffer("S", DType::f32, {ir::index(6)}),
+               c = ir::buffer("C", DType::f32, {ir::index(6), ir::index(8)});
   const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k"), l = ir::var("l");
-  const Buffer first = ir::buffer("F", DType::f32, {index(6)});
-  const ops::Program program{
-      row_sum(a, first), map("more", e, {k, l}, ir::load(a, {k, l}) + ir::load(first, {k})),
-      row_sum(e, s), map("quotient", c, {i, j}, ir::load(e, {i, j}) / ir::load(s, {i}))};
+  const Buffer first = ir::buffer("F", DType::f32, {ir::index(6)});
+  const stages::Program program{
+      row_sum(a, first),
+      autoschedule::map("more", e, {k, l}, ir::load(a, {k, l}) + ir::load(first, {k})),
+      row_sum(e, s),
+      autoschedule::map("quotient", c, {i, j}, ir::load(e, {i, j}) / ir::load(s, {i}))};
   const Group group = only_group(program, c, wasm);
   EXPECT_EQ(title_of(group), "sum + more + sum + quotient");
   EXPECT_EQ(outputs_of(group).size(), 1u);
@@ -382,15 +405,17 @@ TEST(Groups, ColumnsLieInTheLastOutput) {
 // A sum computes what it reads in its own steps, and the rest of a row before its last ones.
 TEST(Groups, MapsAreComputedInTheStepsOfASum) {
   const auto made = [](const Expr& columns) {
-    const Buffer a = ir::buffer("A", DType::f32, {index(6), columns}),
-                 e = ir::buffer("E", DType::f32, {index(6), columns}),
-                 s = ir::buffer("S", DType::f32, {index(6)}),
-                 c = ir::buffer("C", DType::f32, {index(6), columns});
+    const Buffer a = ir::buffer("A", DType::f32, {ir::index(6), columns}),
+                 e = ir::buffer("E", DType::f32, {ir::index(6), columns}),
+                 s = ir::buffer("S", DType::f32, {ir::index(6)}),
+                 c = ir::buffer("C", DType::f32, {ir::index(6), columns});
     const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k"), l = ir::var("l");
-    const Buffer first = ir::buffer("F", DType::f32, {index(6)});
-    const ops::Program program{
-        row_sum(a, first), map("more", e, {k, l}, ir::load(a, {k, l}) + ir::load(first, {k})),
-        row_sum(e, s), map("quotient", c, {i, j}, ir::load(e, {i, j}) / ir::load(s, {i}))};
+    const Buffer first = ir::buffer("F", DType::f32, {ir::index(6)});
+    const stages::Program program{
+        row_sum(a, first),
+        autoschedule::map("more", e, {k, l}, ir::load(a, {k, l}) + ir::load(first, {k})),
+        row_sum(e, s),
+        autoschedule::map("quotient", c, {i, j}, ir::load(e, {i, j}) / ir::load(s, {i}))};
     return loops(only_group(program, c, wasm), wasm);
   };
   const auto count = [](std::string_view text, std::string_view part) {
@@ -398,7 +423,7 @@ TEST(Groups, MapsAreComputedInTheStepsOfASum) {
     for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
     return found;
   };
-  const std::string whole = made(index(8)), open = made(ir::var("n"));
+  const std::string whole = made(ir::index(8)), open = made(ir::var("n"));
   EXPECT_EQ(count(whole, "let element"), 1) << whole;
   EXPECT_EQ(count(whole, " + row0["), 1) << whole;
   EXPECT_EQ(count(open, "let element"), 1) << open;
@@ -406,16 +431,16 @@ TEST(Groups, MapsAreComputedInTheStepsOfASum) {
 }
 
 TEST(Groups, LongChainsLieInWhatIsDoneWith) {
-  std::vector<Buffer> rows{ir::buffer("A", DType::f32, {index(6), index(8)})};
-  ops::Program program;
+  std::vector<Buffer> rows{ir::buffer("A", DType::f32, {ir::index(6), ir::index(8)})};
+  stages::Program program;
   const auto next = [&](const Buffer& beside) {
-    const Buffer sums = ir::buffer("S", DType::f32, {index(6)});
-    const Buffer made = ir::buffer("R", DType::f32, {index(6), index(8)});
+    const Buffer sums = ir::buffer("S", DType::f32, {ir::index(6)});
+    const Buffer made = ir::buffer("R", DType::f32, {ir::index(6), ir::index(8)});
     const Var i = ir::var("i"), j = ir::var("j");
     program.emplace_back(row_sum(rows.back(), sums));
-    program.emplace_back(
-        map("next", made, {i, j},
-            ir::load(rows.back(), {i, j}) / ir::load(sums, {i}) + ir::load(beside, {i, j})));
+    program.emplace_back(autoschedule::map(
+        "next", made, {i, j},
+        ir::load(rows.back(), {i, j}) / ir::load(sums, {i}) + ir::load(beside, {i, j})));
     rows.push_back(made);
   };
   for (int round = 0; round < 6; ++round) next(rows.back());
@@ -430,16 +455,16 @@ TEST(Groups, LongChainsLieInWhatIsDoneWith) {
 }
 
 TEST(Groups, LaunchesMustBeOne) {
-  const Rows rows(index(6), index(64));
+  const Rows rows(ir::index(6), ir::index(64));
   const Group group = only_group(rows.program(), rows.c, with_hardware());
-  Point point = default_point(group, with_hardware());
+  Point point = autoschedule::default_point(group, with_hardware());
   for (const auto& [loop, factor] : {std::pair("thread", "8"), {"row", "8"}})
     set_argument(point, places_of(point, loop)[1], factor);
-  const auto kernel = schedule_at(group, with_hardware(), point);
+  const auto kernel = autoschedule::schedule_at(group, with_hardware(), point);
   ASSERT_FALSE(kernel);
   EXPECT_EQ(kernel.error().to_string(),
             "schedule of \"sum\": its launch is not that of \"quotient\"");
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::group

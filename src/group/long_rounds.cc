@@ -9,12 +9,15 @@
 #include "ir/simplify.h"
 #include "rewrite/split_reduction.h"
 
-namespace gossamer::schedule {
+namespace gossamer::group {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using stages::Group;
+using stages::Member;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 constexpr int64_t most_terms = 4096;  // of a part: longer sums of floats lose terms
 
@@ -51,7 +54,7 @@ std::vector<Launched> in_parts(const Group& group, const Capabilities& capabilit
   ir::BufferMap own;  // in place of memory that members share with later ones
   for (size_t i = 0; i < group.members.size(); ++i) {
     Stage stage = group.members[i].stage;
-    ops::replace_inputs(stage, own);
+    stages::replace_inputs(stage, own);
     const ir::Buffer output = stage.output;
     own.erase(output.get());
     const auto shares = [&](const Member& later) { return later.stage.output.same(output); };
@@ -60,7 +63,7 @@ std::vector<Launched> in_parts(const Group& group, const Capabilities& capabilit
       stage.output = ir::Buffer(new ir::BufferNode(*output));
       own[output.get()] = stage.output;
     }
-    split_rounds(stage, most_terms, capabilities, stages);
+    rewrite::split_rounds(stage, most_terms, capabilities, stages);
   }
   std::vector<Launched> made;
   for (Stage& stage : stages) {
@@ -88,7 +91,7 @@ void add_long_rounds(std::vector<Launched>& launched, const Capabilities& capabi
           static_cast<int>(buffers) <= capabilities.max_storage_buffers) {
         group->in_place.clear();  // the other launches read it after this one
         longer = in_parts(*group, capabilities);
-        const Expr more = is_more(rounds, most);
+        const Expr more = stages::is_more(rounds, most);
         group->rounds = ir::index(1) - more;
         for (Launched& other : longer) {
           auto& made = std::get<Group>(other);
@@ -103,4 +106,4 @@ void add_long_rounds(std::vector<Launched>& launched, const Capabilities& capabi
   launched = std::move(all);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::group

@@ -4,18 +4,26 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::schedule {
+namespace gossamer::group {
 namespace {
 
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using stages::Group;
+using stages::Stage;
+
 Stage sums(Expr columns) {
-  const Buffer a = ir::buffer("A", DType::f32, {index(1000), columns});
+  const Buffer a = ir::buffer("A", DType::f32, {ir::index(1000), columns});
   const Var i = ir::var("i"), k = ir::var("k");
-  return sum(ir::buffer("C", DType::f32, {index(1000)}), {i}, {k}, {columns}, ir::load(a, {i, k}));
+  return autoschedule::sum(ir::buffer("C", DType::f32, {ir::index(1000)}), {i}, {k}, {columns},
+                           ir::load(a, {i, k}));
 }
 
 std::vector<Launched> launches(Stage stage, TargetKind target) {
   std::vector<Launched> launched{single_group(std::move(stage))};
-  add_long_rounds(launched, capabilities_of(target));
+  add_long_rounds(launched, target::capabilities_of(target));
   return launched;
 }
 
@@ -25,7 +33,7 @@ TEST(LongRounds, RunsOfLongReductionsLaunchPartsInstead) {
   ASSERT_EQ(launched.size(), 3u);
   const auto times = [&](size_t i, int64_t n) {
     const Expr rounds = std::get<Group>(launched[i]).rounds;
-    return *ir::as_int(ir::simplify(ir::substitute(rounds, {{length.get(), index(n)}})));
+    return *ir::as_int(ir::simplify(ir::substitute(rounds, {{length.get(), ir::index(n)}})));
   };
   for (const int64_t n : {0, 1, 32'768}) {
     EXPECT_EQ(times(0, n), 1);
@@ -38,8 +46,8 @@ TEST(LongRounds, RunsOfLongReductionsLaunchPartsInstead) {
 }
 
 TEST(LongRounds, OthersStay) {
-  EXPECT_EQ(launches(sums(index(100'000)), TargetKind::opengl).size(), 1u);
-  EXPECT_EQ(launches(sums(ir::min(ir::var("n"), index(4096))), TargetKind::opengl).size(), 1u);
+  EXPECT_EQ(launches(sums(ir::index(100'000)), TargetKind::opengl).size(), 1u);
+  EXPECT_EQ(launches(sums(ir::min(ir::var("n"), ir::index(4096))), TargetKind::opengl).size(), 1u);
   EXPECT_EQ(launches(sums(ir::var("n")), TargetKind::wasm).size(), 1u);
   Stage walk = sums(ir::var("n"));
   walk.in_order = true;
@@ -47,4 +55,4 @@ TEST(LongRounds, OthersStay) {
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::group

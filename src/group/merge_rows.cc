@@ -9,12 +9,20 @@
 #include "ir/simplify.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::group {
 namespace {
 
+using autoschedule::RowLanes;
+using autoschedule::RowsAlong;
+using autoschedule::Tiling;
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using stages::Group;
+using stages::Member;
+using stages::Pattern;
+using stages::RowAxis;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 std::optional<size_t> place_of(const std::vector<ir::Var>& vars, const Expr& index) {
   const auto found =
@@ -127,7 +135,7 @@ bool is_window_of_two(const Stage& stage) {
   if (pattern_of(stage) != Pattern::window) return false;
   const ir::BufferNode* walked = nullptr;
   for (const ir::Load* load : loads_of(stage.values)) {
-    const auto walks = [&](const ir::Var& axis) { return moves(*load, axis); };
+    const auto walks = [&](const ir::Var& axis) { return stages::moves(*load, axis); };
     if (std::ranges::none_of(stage.reduce_axes, walks)) continue;
     if (walked && walked != load->buffer.get()) return true;
     walked = load->buffer.get();
@@ -139,7 +147,7 @@ bool is_window_of_two(const Stage& stage) {
 // neighbouring channels. Rows of a group have vectors along the last axis only.
 bool sums_across(const Stage& stage, const Capabilities& caps) {
   if (stage.kind != StageKind::reduce || stage.reduce_axes.size() < 2) return false;
-  const Tiling tiling = default_tiling(stage, caps);
+  const Tiling tiling = autoschedule::default_tiling(stage, caps);
   return tiling.partial && tiling.reduce_axis + 1 < static_cast<int>(stage.reduce_axes.size());
 }
 
@@ -148,7 +156,7 @@ bool sums_across(const Stage& stage, const Capabilities& caps) {
 // CPUs have vectors along other axes.
 bool loses_vectors(const Group& group, const Capabilities& caps) {
   if (caps.group_size > 1) return false;
-  const RowLanes lanes = row_lanes(group, caps);
+  const RowLanes lanes = autoschedule::row_lanes(group, caps);
   if (lanes.rows == 1 && lanes.columns == 1 &&
       std::ranges::any_of(group.members, [&](const Member& member) {
         return is_window_of_two(member.stage) || sums_across(member.stage, caps);
@@ -168,8 +176,9 @@ bool loses_vectors(const Group& group, const Capabilities& caps) {
 
 // Memory is read along one way, and there are rows enough to go round.
 bool pays(const Group& group, const Capabilities& caps, const Capabilities* others) {
-  return rows_along(group, caps) != RowsAlong::mixed && !loses_vectors(group, caps) &&
-         enough_rows(group, caps) && (!others || enough_rows(group, *others));
+  return autoschedule::rows_along(group, caps) != RowsAlong::mixed && !loses_vectors(group, caps) &&
+         autoschedule::enough_rows(group, caps) &&
+         (!others || autoschedule::enough_rows(group, *others));
 }
 
 }  // namespace
@@ -216,4 +225,4 @@ std::optional<Group> merged_rows(const Group& producer, const Group& reader,
   return merged;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::group

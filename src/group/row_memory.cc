@@ -9,11 +9,14 @@
 #include "ir/simplify.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::group {
 namespace {
 
 using ir::Buffer;
-using ops::Stage;
+using stages::Group;
+using stages::Member;
+using stages::Stage;
+using target::Capabilities;
 
 // The last member that reads a buffer.
 size_t last_reader(const Group& group, const Buffer& buffer) {
@@ -38,8 +41,8 @@ bool alike(const Member& a, const Member& b, int lanes, const Capabilities& caps
   const int rank = static_cast<int>(one.extents.size());
   const auto extent = ir::as_int(other.extents.back());
   const bool skips = !extent && caps.group_size == 1 &&
-                     vector_dim(one.output->layout, rank) == rank - 1 &&
-                     !is_blocked(other.output->layout);
+                     stages::vector_dim(one.output->layout, rank) == rank - 1 &&
+                     !stages::is_blocked(other.output->layout);
   if (!skips && !(one.output->layout == other.output->layout)) return false;
   return lanes == 1 || skips || (extent && *extent % lanes == 0);
 }
@@ -53,10 +56,10 @@ struct Room {
 }  // namespace
 
 void share_memory(Group& group, const Capabilities& capabilities) {
-  const int lanes = row_lanes(group, capabilities).columns;
+  const int lanes = autoschedule::row_lanes(group, capabilities).columns;
   std::vector<Room> rooms;
   // The last output's place is free until its stage writes it.
-  if (group.last().kind == ops::StageKind::compute) rooms.push_back({group.members.back(), 0});
+  if (group.last().kind == stages::StageKind::compute) rooms.push_back({group.members.back(), 0});
   for (size_t i = 0; i + 1 < group.members.size(); ++i) {
     Member& member = group.members[i];
     if (member.written || columns_of(member).empty()) continue;
@@ -73,8 +76,8 @@ void share_memory(Group& group, const Capabilities& capabilities) {
     const Buffer& there = room->of.stage.output;
     const ir::BufferMap map{{member.stage.output.get(), there}};
     member.stage.output = there;
-    for (Member& reader : group.members) ops::replace_inputs(reader.stage, map);
+    for (Member& reader : group.members) stages::replace_inputs(reader.stage, map);
   }
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::group

@@ -202,7 +202,7 @@ class GraphWriter {
     json_.EndObject();
   }
 
-  std::span<const std::byte> bytes_of(const graph::ConstantSource& source) const {
+  std::span<const std::byte> bytes_of(const stages::ConstantSource& source) const {
     const Subject& subject = examined_.subject;
     if (source.file < 0) return source.bytes;
     if (source.file == 0) {
@@ -216,7 +216,7 @@ class GraphWriter {
     return range ? *range : std::span<const std::byte>();
   }
 
-  void write_weight(const graph::ConstantSource& source) {
+  void write_weight(const stages::ConstantSource& source) {
     const auto bytes = bytes_of(source);
     json_.Key("weight");
     json_.StartObject();
@@ -337,7 +337,7 @@ void write_view(Json& json, const View& view) {
   json.RawValue(view.manifest.data(), view.manifest.size(), rapidjson::kObjectType);
   json.Key("layouts");
   json.StartArray();
-  for (const schedule::SeenLayout& one : view.layouts) {
+  for (const records::SeenLayout& one : view.layouts) {
     json.StartObject();
     text(json, "name", one.name);
     text(json, "origin", one.origin);
@@ -370,7 +370,7 @@ std::string to_document(const Examined& examined, std::span<const View> views,
   integer(json, "bytes", static_cast<int64_t>(subject.bytes.size()));
   json.Key("dims");
   json.StartArray();
-  for (const graph::Dim& dim : subject.graph.dims) {
+  for (const stages::Dim& dim : subject.graph.dims) {
     if (dim.output >= 0) continue;
     json.StartObject();
     text(json, "name", dim.var->name);

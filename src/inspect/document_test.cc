@@ -107,7 +107,7 @@ TEST(Document, HasWhatTargetsMakeOfTheModel) {
 }
 
 TEST(Histogram, CountsZerosAndWhatIsNotFinite) {
-  graph::ConstantSource source;
+  stages::ConstantSource source;
   source.shape = {5};
   const std::vector<float> values = {0, 1, 3, NAN, INFINITY};
   const auto found = histogram_of(source, std::as_bytes(std::span(values)));
@@ -122,7 +122,7 @@ TEST(Histogram, CountsZerosAndWhatIsNotFinite) {
 }
 
 TEST(Histogram, ReadsPackedIntegers) {
-  graph::ConstantSource source;
+  stages::ConstantSource source;
   source.dtype = ir::DType::i4;
   source.shape = {4};
   source.packed = 2;
@@ -135,7 +135,7 @@ TEST(Histogram, ReadsPackedIntegers) {
 }
 
 TEST(Histogram, NeedsAllBytes) {
-  graph::ConstantSource source;
+  stages::ConstantSource source;
   source.shape = {2, 2};
   const std::vector<float> values = {1, 2, 3};
   EXPECT_FALSE(histogram_of(source, std::as_bytes(std::span(values))).has_value());

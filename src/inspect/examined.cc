@@ -101,8 +101,8 @@ class Shapes {
       : examined_(examined), graph_(examined.subject.graph), stages_(signature(), bounds()) {}
 
   void infer() {
-    graph::GraphLowering lowering(*examined_.catalog, most_elements, stages_);
-    graph::Values values = lowering.add_constants(graph_);
+    lower::GraphLowering lowering(*examined_.catalog, most_elements, stages_);
+    lower::Values values = lowering.add_constants(graph_);
     for (size_t i = 0; i < graph_.inputs.size(); ++i) values[graph_.inputs[i]] = inputs_[i];
     std::vector<graph::Node> nodes = std::exchange(graph_.nodes, {});
     examined_.problems.resize(nodes.size());
@@ -129,8 +129,8 @@ class Shapes {
   }
 
  private:
-  graph::StageGraph signature() {
-    graph::StageGraph made;
+  stages::StageGraph signature() {
+    stages::StageGraph made;
     made.name = graph_.name;
     made.dims = graph_.dims;
     for (const ValueId id : graph_.inputs) {
@@ -151,11 +151,11 @@ class Shapes {
 
   ir::Bounds bounds() const {
     ir::Bounds made;
-    for (const graph::Dim& dim : graph_.dims) made.set(dim.var.get(), {0, largest_dim});
+    for (const stages::Dim& dim : graph_.dims) made.set(dim.var.get(), {0, largest_dim});
     return made;
   }
 
-  static bool is_ready(const graph::Node& node, const graph::Values& values) {
+  static bool is_ready(const graph::Node& node, const lower::Values& values) {
     const auto missing = [&](ValueId id) { return id != no_value && !values[id]; };
     if (std::ranges::any_of(node.inputs, missing)) return false;
     return std::ranges::none_of(node.regions, [&](const auto& region) {
@@ -176,7 +176,7 @@ class Shapes {
   Examined& examined_;
   graph::Graph& graph_;
   std::vector<ops::Tensor> inputs_;
-  graph::StageBuilder stages_;
+  lower::StageBuilder stages_;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t most_seen = 1 << 15;
 constexpr size_t bins = 32;
 
-double element(const graph::ConstantSource& source, std::span<const std::byte> bytes, int64_t at) {
+double element(const stages::ConstantSource& source, std::span<const std::byte> bytes, int64_t at) {
   const auto index = static_cast<size_t>(at);
   if (source.packed == 1)
     return ir::read_scalar(source.dtype,
@@ -27,7 +27,7 @@ double element(const graph::ConstantSource& source, std::span<const std::byte> b
 
 }  // namespace
 
-std::optional<Histogram> histogram_of(const graph::ConstantSource& source,
+std::optional<Histogram> histogram_of(const stages::ConstantSource& source,
                                       std::span<const std::byte> bytes) {
   Histogram made;
   made.elements = 1;

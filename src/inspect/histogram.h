@@ -20,7 +20,7 @@ struct Histogram {
 
 // `bytes`: the elements as ConstantSource has them. None of a tensor of strings or without
 // elements, or where bytes are missing.
-std::optional<Histogram> histogram_of(const graph::ConstantSource& source,
+std::optional<Histogram> histogram_of(const stages::ConstantSource& source,
                                       std::span<const std::byte> bytes);
 
 }  // namespace gossamer::inspect

@@ -7,7 +7,7 @@
 namespace gossamer::inspect {
 namespace {
 
-void write_layout(rapidjson::Writer<rapidjson::StringBuffer>& json, const schedule::SeenLayout& one,
+void write_layout(rapidjson::Writer<rapidjson::StringBuffer>& json, const records::SeenLayout& one,
                   bool space) {
   if (!space && !one.recorded) return;
   json.StartObject();
@@ -59,7 +59,7 @@ std::string to_json(const Subject& subject, std::span<const View> views, const D
   write_ports("outputs", graph.outputs);
   json.Key("groups");
   json.StartArray();
-  for (const graph::Group& group : graph.groups) {
+  for (const stages::PortGroup& group : graph.groups) {
     json.StartObject();
     json.Key("name");
     json.String(group.name);
@@ -98,7 +98,7 @@ std::string to_json(const Subject& subject, std::span<const View> views, const D
       json.Uint64(seen.package_bytes);
       json.Key("layouts");
       json.StartArray();
-      for (const schedule::SeenLayout& one : seen.layouts) write_layout(json, one, details.space);
+      for (const records::SeenLayout& one : seen.layouts) write_layout(json, one, details.space);
       json.EndArray();
       json.Key("kernels");
       json.StartArray();
@@ -121,7 +121,7 @@ std::string to_json(const Subject& subject, std::span<const View> views, const D
           json.Key("class");
           json.String(kernel.machine);
           if (kernel.group) {
-            const schedule::Likeness likeness = likeness_of(*kernel.group);
+            const records::Likeness likeness = records::likeness_of(*kernel.group);
             json.Key("structure");
             json.String(likeness.structure);
             json.Key("extents");

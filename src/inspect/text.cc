@@ -30,7 +30,7 @@ void add_ports(std::string& text, const graph::Graph& graph, std::string_view wh
 }
 
 void add_layouts(std::string& text, const View& view, const Details& details) {
-  for (const schedule::SeenLayout& one : view.layouts) {
+  for (const records::SeenLayout& one : view.layouts) {
     if (!details.space && !one.recorded) continue;
     text +=
         cat("    ", name_of(one.rule.of), " of ", padded(one.name, 26), " ", padded(one.origin, 44),
@@ -65,7 +65,7 @@ std::string to_text(const Subject& subject, std::span<const View> views, const D
       cat(graph.name, ": ", graph.nodes.size(), " nodes, ", subject.bytes.size(), " bytes\n");
   add_ports(text, graph, "input", graph.inputs);
   add_ports(text, graph, "output", graph.outputs);
-  for (const graph::Group& group : graph.groups) {
+  for (const stages::PortGroup& group : graph.groups) {
     text += cat(padded(group.output ? "output" : "input", 7), " ", group.name, ": ",
                 group.sequence ? cat("sequence of ", group.count) : "optional, nothing", "\n");
   }

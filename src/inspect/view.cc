@@ -15,12 +15,12 @@ namespace {
 
 // Shapes of outputs follow from the operators' definitions.
 void infer_outputs(graph::Graph& graph) {
-  const auto stages = graph::lower(graph, ops::builtin_catalog());
+  const auto stages = lower::lower(graph, ops::builtin_catalog());
   if (!stages) return;  // each target's view says why
   // The elements of sequences stand for them.
   graph.groups = stages->groups;
   graph.outputs.clear();
-  for (const graph::StageOutput& output : stages->outputs) {
+  for (const stages::StageOutput& output : stages->outputs) {
     graph::Value value;
     value.name = output.name;
     value.dtype = output.buffer->dtype;
@@ -52,7 +52,7 @@ Result<Subject> read(std::span<const std::byte> model, onnx::ExternalFiles* exte
   return subject;
 }
 
-View view(const Subject& subject, compiler::Options options, const schedule::Records& records,
+View view(const Subject& subject, compiler::Options options, const records::Records& records,
           const Details& details) {
   View view;
   view.target = options.target;
@@ -60,7 +60,7 @@ View view(const Subject& subject, compiler::Options options, const schedule::Rec
   options.external = subject.external;
   options.groups = details.space;
   options.ir = true;
-  const schedule::LayoutWatch watch(&records, &records);
+  const records::LayoutWatch watch(&records, &records);
   options.records = &watch;
   const auto files = compiler::compile(subject.bytes, options, &view.report);
   if (!files) {

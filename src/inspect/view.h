@@ -27,7 +27,7 @@ struct View {
   std::string manifest;  // of the package, JSON
   compiler::Report report;
   std::vector<std::vector<std::string>> spaces;  // points of each kernel's space, where asked for
-  std::vector<schedule::SeenLayout> layouts;
+  std::vector<records::SeenLayout> layouts;
   size_t package_bytes = 0;
 };
 
@@ -41,7 +41,7 @@ struct Details {
 Result<Subject> read(std::span<const std::byte> model, onnx::ExternalFiles* external,
                      onnx::Known known);
 
-View view(const Subject& subject, compiler::Options options, const schedule::Records& records,
+View view(const Subject& subject, compiler::Options options, const records::Records& records,
           const Details& details);
 
 // For people, with a line feed at the end of each line.

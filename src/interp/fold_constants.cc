@@ -8,10 +8,12 @@
 #include "ir/rewrite.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::interp {
 namespace {
 
-using ops::Stage;
+using stages::ConstantSource;
+using stages::Stage;
+using stages::StageGraph;
 
 constexpr int64_t max_work = 1 << 18;   // points times terms of a stage: the interpreter is slow
 constexpr int64_t max_total = 1 << 22;  // of a model
@@ -31,15 +33,15 @@ int64_t product(const std::vector<ir::Expr>& extents) {
 // True where a stage reads a dimension of the model, so that its result differs from run to run.
 bool reads_dimensions(const Stage& stage) {
   std::unordered_set<const ir::VarNode*> own;
-  for (const ir::Var& var : ops::own_variables(stage)) own.insert(var.get());
+  for (const ir::Var& var : stages::own_variables(stage)) own.insert(var.get());
   bool found = false;
   auto look = [&](const ir::Expr& expr) {
     const auto* var = ir::as<ir::VarNode>(expr);
     found = found || (var && !own.contains(var));
     return !found;
   };
-  const auto computed = [](ops::FieldRole role) { return role != ops::FieldRole::extent; };
-  ops::visit_exprs(stage, computed, [&](const ir::Expr& expr) { ir::visit(expr, look); });
+  const auto computed = [](stages::FieldRole role) { return role != stages::FieldRole::extent; };
+  stages::visit_exprs(stage, computed, [&](const ir::Expr& expr) { ir::visit(expr, look); });
   return found;
 }
 
@@ -54,7 +56,7 @@ class Folder {
 
   void run() {
     const auto states = states_of(graph_);
-    std::erase_if(graph_.program, [&](const ops::Entry& entry) {
+    std::erase_if(graph_.program, [&](const stages::Entry& entry) {
       const Stage* stage = entry.stage();
       if (!stage || states.contains(stage->output.get())) return false;
       auto source = stage->view ? reshaped(*stage) : std::nullopt;
@@ -68,7 +70,7 @@ class Folder {
  private:
   // A reshaped constant is the same bytes, wherever they are.
   std::optional<ConstantSource> reshaped(const Stage& stage) const {
-    std::vector<ir::Buffer> inputs = ops::inputs_of(stage);
+    std::vector<ir::Buffer> inputs = stages::inputs_of(stage);
     if (inputs.size() != 1) return std::nullopt;
     auto found = known_.find(inputs[0].get());
     if (found == known_.end() || inputs[0]->dtype != stage.output->dtype) return std::nullopt;
@@ -89,7 +91,7 @@ class Folder {
     if (elements < 0 || points < 0 || terms < 0 || points * terms > max_work) return std::nullopt;
     if (size == 0 || elements * size > static_cast<int64_t>(limit_)) return std::nullopt;
     interp::Values values;
-    for (const ir::Buffer& input : ops::inputs_of(stage)) {
+    for (const ir::Buffer& input : stages::inputs_of(stage)) {
       auto found = known_.find(input.get());
       if (found == known_.end()) return std::nullopt;
       const ConstantSource& source = graph_.constants[found->second].source;
@@ -128,4 +130,4 @@ void fold_constants(StageGraph& graph, size_t limit) {
   drop_dead(graph);
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::interp

@@ -4,9 +4,9 @@
 
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::interp {
 
 // Evaluates stages whose inputs are all constants if the result is at most `limit` bytes.
-void fold_constants(StageGraph&, size_t limit = 4096);
+void fold_constants(stages::StageGraph&, size_t limit = 4096);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::interp

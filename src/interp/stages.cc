@@ -8,9 +8,9 @@ namespace gossamer::interp {
 namespace {
 
 using ir::Scalar;
-using ops::Stage;
-using ops::StageKind;
 using ops::TensorData;
+using stages::Stage;
+using stages::StageKind;
 
 // More than this is a mistake, or nothing to wait for.
 constexpr int64_t max_elements = int64_t{1} << 28;
@@ -64,7 +64,7 @@ struct Runner {
   }
 
   // Joins the terms of the current point to the accumulators.
-  void join(const ops::Accumulators& accumulators, std::vector<Scalar>& state,
+  void join(const stages::Accumulators& accumulators, std::vector<Scalar>& state,
             const std::vector<ir::Expr>& terms_of) {
     for (size_t k = 0; k < state.size(); ++k) variables[accumulators[k].left.get()] = state[k];
     std::vector<Scalar> terms;
@@ -75,9 +75,9 @@ struct Runner {
 
   // The accumulators of a reduction at the current point, as the variables Accumulator::left.
   void accumulate(const Stage& stage, const std::vector<int64_t>& reduce_extents) {
-    const ops::Accumulators& accumulators = stage.accumulators;
+    const stages::Accumulators& accumulators = stage.accumulators;
     std::vector<Scalar> state;
-    for (const ir::Expr& first : ops::starts_of(stage)) state.push_back(eval(first));
+    for (const ir::Expr& first : stages::starts_of(stage)) state.push_back(eval(first));
     each(stage.reduce_axes, reduce_extents, [&] { join(accumulators, state, stage.values); });
     for (size_t k = 0; k < state.size(); ++k) variables[accumulators[k].left.get()] = state[k];
   }
@@ -165,7 +165,7 @@ struct Runner {
     GS_ASSIGN(TensorData output, make(stage.output));
     GS_ASSIGN(std::vector<int64_t> extents, extents_of(stage.extents));
     GS_ASSIGN(std::vector<int64_t> reduce_extents, extents_of(stage.reduce_extents));
-    const ops::Accumulators& accumulators = stage.accumulators;
+    const stages::Accumulators& accumulators = stage.accumulators;
     each_row(stage, extents, [&] {
       std::vector<std::vector<Scalar>> keys;
       std::vector<int64_t> places;
@@ -198,7 +198,7 @@ struct Runner {
   Result<> run_scan(const Stage& stage) {
     GS_ASSIGN(TensorData output, make(stage.output));
     GS_ASSIGN(std::vector<int64_t> extents, extents_of(stage.extents));
-    const ops::Accumulators& accumulators = stage.accumulators;
+    const stages::Accumulators& accumulators = stage.accumulators;
     const size_t count = accumulators.size();
     each_row(stage, extents, [&] {
       std::vector<Scalar> state;
@@ -206,7 +206,7 @@ struct Runner {
         set_index(stage.axes[stage.along], at);
         if (at == 0 || (stage.segment > 0 && at % stage.segment == 0)) {
           state.clear();
-          for (const ir::Expr& first : ops::starts_of(stage)) state.push_back(eval(first));
+          for (const ir::Expr& first : stages::starts_of(stage)) state.push_back(eval(first));
         }
         join(accumulators, state, stage.values);
         for (size_t k = 0; k < count; ++k) variables[accumulators[k].left.get()] = state[k];
@@ -254,7 +254,7 @@ Result<> run_stage(const Stage& stage, Values& values, Variables variables) {
   return run_points_of(runner, stage);
 }
 
-Result<> run_program(std::span<const ops::Entry> program, Values& values, Variables variables) {
+Result<> run_program(std::span<const stages::Entry> program, Values& values, Variables variables) {
   StepRunner steps;
   steps.variables = std::move(variables);
   Runner runner{values, steps.variables};

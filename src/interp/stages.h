@@ -10,7 +10,8 @@ namespace gossamer::interp {
 
 // Runs stages and the steps between them. `values` holds inputs and constants, and gets every
 // output; `variables` the dimensions. Errors: an absurd size, a check that fails.
-Result<> run_program(std::span<const ops::Entry> program, Values& values, Variables variables = {});
-Result<> run_stage(const ops::Stage& stage, Values& values, Variables variables = {});
+Result<> run_program(std::span<const stages::Entry> program, Values& values,
+                     Variables variables = {});
+Result<> run_stage(const stages::Stage& stage, Values& values, Variables variables = {});
 
 }  // namespace gossamer::interp

@@ -3,8 +3,8 @@
 namespace gossamer::interp {
 
 using ir::Scalar;
-using ops::Entry;
-using ops::StepKind;
+using stages::Entry;
+using stages::StepKind;
 
 namespace {
 
@@ -40,11 +40,11 @@ Result<> run_steps(std::span<const Entry> program, StepRunner& runner) {
   const auto eval = [&](const ir::Expr& e) { return evaluate(e, runner.variables, none); };
   const auto number = [](int64_t value) { return Scalar::of_int(ir::DType::index, value); };
   for (size_t i = 0; i < program.size(); ++i) {
-    if (const ops::Stage* stage = program[i].stage()) {
+    if (const stages::Stage* stage = program[i].stage()) {
       GS_TRY(runner.run(*stage));
       continue;
     }
-    const ops::Step& step = *program[i].step();
+    const stages::Step& step = *program[i].step();
     switch (step.kind) {
       case StepKind::read: {
         for (size_t k = 0; k < step.variables.size(); ++k) {

@@ -16,15 +16,20 @@
 #include "stages/states.h"
 #include "target/costs.h"
 
-namespace gossamer::schedule {
+namespace gossamer::layout {
 namespace {
 
 using ir::Buffer;
 using ir::Expr;
 using ir::Layout;
-using ops::Program;
-using ops::Stage;
-using ops::StageKind;
+using records::PointSource;
+using stages::Along;
+using stages::Pattern;
+using stages::Program;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
+using target::Costs;
 
 class Chooser {
  public:
@@ -45,8 +50,8 @@ class Chooser {
     Program result;
     find_states();
     // On GPUs, tiles in group memory are such copies.
-    if (caps_.is_vector_unit()) online_ = online_products(program_, ports_.outputs, caps_);
-    const std::vector<int> blocks = ops::blocks_of(program_);
+    if (caps_.is_vector_unit()) online_ = online::online_products(program_, ports_.outputs, caps_);
+    const std::vector<int> blocks = stages::blocks_of(program_);
     for (size_t i = 0; i < program_.size(); ++i) {
       if (!program_[i].stage() || !program_[i].stage()->side.empty()) {
         result.push_back(program_[i]);
@@ -55,14 +60,14 @@ class Chooser {
       Stage& stage = *program_[i].stage();
       const bool is_state = states_.contains(stage.output.get());
       const bool is_constant =
-          !is_state && std::ranges::all_of(ops::inputs_of(stage), [&](const Buffer& b) {
+          !is_state && std::ranges::all_of(stages::inputs_of(stage), [&](const Buffer& b) {
             return constant_.contains(b.get());
           });
       if (is_constant) constant_.insert(stage.output.get());
       block_ = blocks[i];
       place_stage(stage, result);
     }
-    for (ops::Entry& entry : result) placed_.substitute_all(entry);
+    for (stages::Entry& entry : result) placed_.substitute_all(entry);
     // Ports that no stage touches: an output that is a constant or an input handed through.
     for (const auto* ports : {&ports_.inputs, &ports_.outputs, &ports_.constants}) {
       for (const ir::BufferNode* port : *ports) placed_.fresh_of(Buffer(port));
@@ -75,7 +80,7 @@ class Chooser {
   // Buffers that several stages write keep the layout of ports, in which all of them can write.
   void find_states() {
     std::set<const ir::BufferNode*> seen;
-    for (const ops::Entry& entry : program_) {
+    for (const stages::Entry& entry : program_) {
       const ir::BufferNode* output = entry.output().get();
       if (output && !seen.insert(output).second) states_.insert(output);
     }
@@ -102,8 +107,8 @@ class Chooser {
     for (const ir::Load* load : loads_of(exprs)) {
       const bool in_terms = std::ranges::find(terms, load) != terms.end();
       int points = 0;
-      switch (
-          along(*load, placed_.layout_of(load->buffer.get()), stage.axes[axis], lanes, bounds)) {
+      switch (stages::along(*load, placed_.layout_of(load->buffer.get()), stage.axes[axis], lanes,
+                            bounds)) {
         case Along::still:
           points += in_terms ? costs_.still : 0;
           break;
@@ -190,8 +195,8 @@ class Chooser {
   bool is_shared_by_lanes(const Stage& stage, const ir::Load& load, const ir::Var& axis) const {
     if (!caps_.is_vector_unit()) return false;
     const int lanes = lanes_of_runs(stage, axis, caps_.vector_lanes);
-    return std::ranges::all_of(load.indices,
-                               [&](const Expr& index) { return is_shared(index, axis, lanes); });
+    return std::ranges::all_of(
+        load.indices, [&](const Expr& index) { return stages::is_shared(index, axis, lanes); });
   }
 
   int choose_axis(const Stage& stage) const {
@@ -215,7 +220,7 @@ class Chooser {
 
   // And its score, on CPUs that of its terms.
   std::pair<int, int> best_axis(const Stage& stage, bool copies) const {
-    const ir::Bounds bounds = ops::bounds_of_terms(stage);
+    const ir::Bounds bounds = stages::bounds_of_terms(stage);
     int best = -1, best_score = costs_.unit_axis + 1, terms = best_score;
     for (int i = static_cast<int>(stage.axes.size()) - 1; i >= 0; --i) {
       const Score one = score(stage, static_cast<size_t>(i), bounds, copies);
@@ -280,7 +285,7 @@ class Chooser {
     placed_.place(plain, port_layout(*plain, caps_));
     stage.output = inner;
     result.push_back(stage);
-    Stage copy = ops::copy_stage("unblock", inner, plain);
+    Stage copy = stages::copy_stage("unblock", inner, plain);
     copy.origin = stage.origin;
     result.emplace_back(std::move(copy));
   }
@@ -337,4 +342,4 @@ void choose_layouts(Program& program, const Ports& ports, const Capabilities& ca
   Chooser(program, ports, capabilities, records, hardware).run(replaced);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::layout

@@ -10,7 +10,7 @@
 #include "stages/program.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::layout {
 
 struct Ports {
   std::set<const ir::BufferNode*> inputs;   // plain (flat in textures): the run time fills them
@@ -24,8 +24,10 @@ struct Ports {
 // layout (packing of constants, results of blocked computations that leave the model). `replaced`
 // maps old buffers to new ones. Vector axes are those of `records`, where these have one: for
 // `hardware`, where the program is for such adapters, too, then for `capabilities`.
-void choose_layouts(ops::Program& program, const Ports& ports, const Capabilities& capabilities,
+void choose_layouts(stages::Program& program, const Ports& ports,
+                    const target::Capabilities& capabilities,
                     std::vector<std::pair<ir::Buffer, ir::Buffer>>& replaced,
-                    const PointSource* records = nullptr, const Capabilities* hardware = nullptr);
+                    const records::PointSource* records = nullptr,
+                    const target::Capabilities* hardware = nullptr);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::layout

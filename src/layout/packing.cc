@@ -13,12 +13,14 @@
 #include "stages/pattern.h"
 #include "stages/states.h"
 
-namespace gossamer::schedule {
+namespace gossamer::layout {
 
 using ir::Buffer;
 using ir::Expr;
 using ir::Layout;
-using ops::Stage;
+using stages::Along;
+using stages::Pattern;
+using stages::Stage;
 
 namespace {
 
@@ -30,7 +32,7 @@ void redirect(Stage& stage, const ir::BufferNode* from, const Buffer& to) {
 }  // namespace
 
 bool Packing::may_pack(const Stage& stage, const ir::Load& load) const {
-  return stage.kind == ops::StageKind::reduce && constant_.contains(load.buffer.get()) &&
+  return stage.kind == stages::StageKind::reduce && constant_.contains(load.buffer.get()) &&
          simple_indices(stage, load);
 }
 
@@ -47,7 +49,7 @@ bool Packing::may_pack_decoded(const Stage& stage, const ir::Load& load, int axi
 bool Packing::is_read_seldom(const Stage& stage, const ir::Load& load) const {
   constexpr int64_t many = 16;
   return is_decoded_from(stage, load) && std::ranges::all_of(load.indices, [&](const Expr& e) {
-           return is_shared(e, stage.reduce_axes[0], many);
+           return stages::is_shared(e, stage.reduce_axes[0], many);
          });
 }
 
@@ -67,8 +69,8 @@ bool Packing::would_pack(const Stage& stage, const ir::Load& load, int axis) con
          pattern_of(stage) == Pattern::contraction && reused(stage, axis);
 }
 
-void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& result) {
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+void Packing::pack_operands(Stage& stage, int axis, int block, stages::Program& result) {
+  const ir::Bounds bounds = stages::bounds_of_terms(stage);
   const ir::Var& v = stage.axes[static_cast<size_t>(axis)];
   const std::vector<Expr> before = stage.values;  // keeps the loads alive while they are redirected
   for (const ir::Load* load : loads_of(before)) {
@@ -77,7 +79,8 @@ void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& res
     const auto moving =
         std::ranges::find_if(load->indices, [&](const Expr& e) { return e.get() == v.get(); });
     if (moving == load->indices.end()) continue;
-    const Along now = along(*load, placed_.layout_of(source), v, caps_.vector_lanes, bounds);
+    const Along now =
+        stages::along(*load, placed_.layout_of(source), v, caps_.vector_lanes, bounds);
     const bool constant = constant_.contains(source);
     const int64_t size = product_or(source->shape, 1);
     if (now == Along::contiguous && (!constant || !caps_.texture_memory)) {
@@ -97,16 +100,16 @@ void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& res
     placed_.place(packed, layout);
     if (constant) constant_.insert(packed.get());
     packed_[place_of] = packed;
-    Stage copy = ops::copy_stage("pack", load->buffer, packed);
+    Stage copy = stages::copy_stage("pack", load->buffer, packed);
     copy.origin = stage.origin;
     result.emplace_back(std::move(copy));
     redirect(stage, source, packed);
   }
 }
 
-void Packing::pack_biases(Stage& scores, ops::Program& result) {
+void Packing::pack_biases(Stage& scores, stages::Program& result) {
   const size_t rank = scores.axes.size();
-  if (scores.kind != ops::StageKind::reduce || rank < 2 || !ir::as_int(scores.extents[rank - 2]))
+  if (scores.kind != stages::StageKind::reduce || rank < 2 || !ir::as_int(scores.extents[rank - 2]))
     return;
   ir::Rewriter rewriter;
   rewriter.expr = [&](const Expr& e) -> Expr {
@@ -126,7 +129,7 @@ void Packing::pack_biases(Stage& scores, ops::Program& result) {
       std::swap(shape[dim], shape.back());
       packed = ir::buffer(load->buffer->name + ".turned", load->buffer->dtype, shape);
       constant_.insert(packed.get());
-      Stage copy = ops::copy_stage("pack", load->buffer, packed);
+      Stage copy = stages::copy_stage("pack", load->buffer, packed);
       std::vector<Expr> from(copy.axes.begin(), copy.axes.end());
       std::swap(from[dim], from.back());
       copy.result = ir::load(load->buffer, from);
@@ -165,7 +168,7 @@ Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int axis
       block = lanes / elements_of_word(stage, stage.reduce_axes[r]);
     }
   }
-  int across = lanes * vectors_without_rows(stage, axis, caps_);
+  int across = lanes * autoschedule::vectors_without_rows(stage, axis, caps_);
   if (may_pack_decoded(stage, load, axis)) across = std::max(across, caps_.byte_lanes);
   Layout layout = blocked(order, vector, across);
   if (split >= 0) {
@@ -186,15 +189,15 @@ Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int axis
 }
 
 bool Packing::reduces_along_vector(const Stage& stage, size_t r) const {
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+  const ir::Bounds bounds = stages::bounds_of_terms(stage);
   for (const ir::Load* load : loads_of(stage.values)) {
     if (constant_.contains(load->buffer.get())) continue;
-    if (along(*load, placed_.layout_of(load->buffer.get()), stage.reduce_axes[r],
-              caps_.vector_lanes, bounds) == Along::contiguous) {
+    if (stages::along(*load, placed_.layout_of(load->buffer.get()), stage.reduce_axes[r],
+                      caps_.vector_lanes, bounds) == Along::contiguous) {
       return true;
     }
   }
   return false;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::layout

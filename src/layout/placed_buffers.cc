@@ -2,7 +2,7 @@
 
 #include "layout/texture_layout.h"
 
-namespace gossamer::schedule {
+namespace gossamer::layout {
 
 using ir::Buffer;
 using ir::Layout;
@@ -27,13 +27,13 @@ Buffer PlacedBuffers::fresh_of(const Buffer& buffer) {
   return by_old_.at(buffer.get());
 }
 
-void PlacedBuffers::substitute_all(ops::Entry& entry) {
+void PlacedBuffers::substitute_all(stages::Entry& entry) {
   ir::BufferMap map;
   for (const Buffer& input : entry.inputs()) map[input.get()] = fresh_of(input);
   if (entry.output()) entry.set_output(fresh_of(entry.output()));
-  ops::replace_inputs(entry, map);
+  stages::replace_inputs(entry, map);
 }
 
 std::vector<std::pair<Buffer, Buffer>> PlacedBuffers::replaced() const { return fresh_; }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::layout

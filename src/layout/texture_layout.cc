@@ -2,10 +2,11 @@
 
 #include "ir/build.h"
 
-namespace gossamer::schedule {
+namespace gossamer::layout {
 
 using ir::Expr;
 using ir::Layout;
+using target::Capabilities;
 
 int64_t product_or(const std::vector<Expr>& extents, int64_t fallback) {
   int64_t product = 1;
@@ -75,7 +76,7 @@ Layout vector_layout(const std::vector<Expr>& shape, int dim, const Capabilities
   return layout;
 }
 
-void set_layers(Layout& layout, const ops::Stage& stage, int axis, int row, int layers,
+void set_layers(Layout& layout, const stages::Stage& stage, int axis, int row, int layers,
                 const Capabilities& caps) {
   int64_t elements = padded_elements(stage.output->shape, axis, caps.vector_lanes);
   const auto extent = ir::as_int(stage.extents[static_cast<size_t>(row)]);
@@ -88,4 +89,4 @@ void set_layers(Layout& layout, const ops::Stage& stage, int axis, int row, int 
   set_texture(layout, elements, caps);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::layout

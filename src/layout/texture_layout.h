@@ -4,7 +4,7 @@
 #include "stages/stage.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::layout {
 
 // The product of extents, `fallback` where one is not known.
 int64_t product_or(const std::vector<ir::Expr>& extents, int64_t fallback);
@@ -19,19 +19,21 @@ int64_t padded_elements(const std::vector<ir::Expr>& shape, int dim, int lanes);
 int texture_width(int64_t texels, int max_size);
 
 // Memory of a texture for so many elements; fewer than 0: not known.
-void set_texture(ir::Layout& layout, int64_t elements, const Capabilities& caps);
+void set_texture(ir::Layout& layout, int64_t elements, const target::Capabilities& caps);
 
 // Inputs, outputs, constants: row-major; in textures four consecutive elements a texel.
-ir::Layout port_layout(const ir::BufferNode& buffer, const Capabilities& caps);
+ir::Layout port_layout(const ir::BufferNode& buffer, const target::Capabilities& caps);
 // The layout of elements that share words: of one or two bytes each, four or two to a word.
-ir::Layout packed(ir::Layout layout, const ir::BufferNode& buffer, const Capabilities& caps);
+ir::Layout packed(ir::Layout layout, const ir::BufferNode& buffer,
+                  const target::Capabilities& caps);
 
 // Blocked along `dim` unless plain memory is the same thing.
-ir::Layout vector_layout(const std::vector<ir::Expr>& shape, int dim, const Capabilities& caps);
+ir::Layout vector_layout(const std::vector<ir::Expr>& shape, int dim,
+                         const target::Capabilities& caps);
 
 // Puts an axis of the output of `stage`, whose vector axis is `axis`, into `layers` of an array
 // texture.
-void set_layers(ir::Layout& layout, const ops::Stage& stage, int axis, int row, int layers,
-                const Capabilities& caps);
+void set_layers(ir::Layout& layout, const stages::Stage& stage, int axis, int row, int layers,
+                const target::Capabilities& caps);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::layout

@@ -2,13 +2,13 @@
 
 #include "ir/build.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 Tensor add_compute(StageBuilder& stages, const std::string& name, ir::DType dtype,
                    std::vector<Expr> shape,
                    const std::function<Expr(const std::vector<Expr>&)>& body,
                    const std::string& origin) {
-  ops::Stage stage;
+  stages::Stage stage;
   stage.name = name;
   stage.origin = origin;
   stage.extents = shape;
@@ -65,9 +65,9 @@ Result<Expr> scalar_value(StageBuilder& stages, const Item& item, const std::str
   const ir::Buffer one =
       late ? add_compute(stages, cat(now.buffer->name, ".element"), now.dtype(), {}, first).buffer
            : now.buffer;
-  stages.append(ops::read_step(one, {var}));
+  stages.append(stages::read_step(one, {var}));
   stages.known.add(now.buffer, {Expr(var)});
   return Expr(var);
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

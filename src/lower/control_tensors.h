@@ -7,7 +7,7 @@
 
 #include "lower/stage_builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // Appends a stage; `body` gives the element at a point.
 Tensor add_compute(StageBuilder& stages, const std::string& name, ir::DType dtype,
@@ -20,4 +20,4 @@ Tensor add_host_tensor(StageBuilder& stages, const std::string& name, const ir::
 // A scalar integer or boolean: known by then, or read by a step. Errors call it `name`.
 Result<Expr> scalar_value(StageBuilder& stages, const Item& item, const std::string& name);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -12,13 +12,22 @@
 #include "lower/lower_sequence_map.h"
 #include "stages/states.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
 
+using graph::Capture;
+using graph::Graph;
+using graph::no_value;
+using graph::Node;
+using graph::Value;
+using graph::ValueId;
+using stages::StageConstant;
+
 Result<> lower_control(const Node& node, Values& values, GraphLowering& lowering) {
-  if (node.def == control_flow_op("If")) return lower_if(node, values, lowering);
-  if (node.def == control_flow_op("Loop")) return lower_loop(node, values, lowering);
-  if (node.def == control_flow_op("SequenceMap")) return lower_sequence_map(node, values, lowering);
+  if (node.def == graph::control_flow_op("If")) return lower_if(node, values, lowering);
+  if (node.def == graph::control_flow_op("Loop")) return lower_loop(node, values, lowering);
+  if (node.def == graph::control_flow_op("SequenceMap"))
+    return lower_sequence_map(node, values, lowering);
   return lower_scan(node, values, lowering);
 }
 
@@ -52,7 +61,7 @@ Result<> GraphLowering::lower_nodes(const Graph& graph, Values& values) {
       GS_CHECK(values[id], "[", node.def->name, "] \"", node.name, "\" reads ",
                graph.values[id].name, " before it is made");
     }
-    if (node.def == control_flow_op(node.def->name)) {
+    if (node.def == graph::control_flow_op(node.def->name)) {
       GS_TRY(lower_control(node, values, *this));
     } else if (is_gradient(node)) {
       GS_TRY(lower_gradient(graph, node, values, *this));
@@ -79,7 +88,7 @@ void GraphLowering::set_apart(const Graph& graph, const Node& node, Values& valu
       constants, [&](const StageConstant& one) { return one.buffer.same(tensor.buffer); });
   if (!constant && std::ranges::none_of(values, is_it)) return;
   const ir::Buffer own = ir::buffer(graph.values[id].name, tensor.dtype(), tensor.shape());
-  ops::Stage stage = ops::copy_stage(cat(own->name, ".own"), tensor.buffer, own);
+  stages::Stage stage = stages::copy_stage(cat(own->name, ".own"), tensor.buffer, own);
   stage.origin = stages_.unique_origin(cat(node.def->name, " \"", node.name, "\""));
   stages_.append(std::move(stage));
   tensor = {own, std::nullopt};
@@ -161,7 +170,8 @@ Result<Region> GraphLowering::collect_region(
   for (Item& output : region.outputs) output = stages_.known.of(std::move(output));
   stages_.known = known;  // what a region read is not known outside of it
   region.program = stages_.cut(start);
-  for (const ir::Var& var : ops::variables_of(region.program)) region.variables.insert(var.get());
+  for (const ir::Var& var : stages::variables_of(region.program))
+    region.variables.insert(var.get());
   return region;
 }
 
@@ -199,4 +209,4 @@ Result<ops::Builder::Inlined> GraphLowering::inline_region(const Graph& graph, c
   return made;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

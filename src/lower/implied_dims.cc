@@ -6,7 +6,14 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
+
+using graph::Graph;
+using graph::Value;
+using stages::Check;
+using stages::Dim;
+using stages::StageGraph;
+using stages::StageInput;
 
 ir::VarValues implied_dims(const StageGraph& graph, bool least) {
   ir::VarValues implied;
@@ -40,4 +47,4 @@ Graph with_dims(Graph graph, const ir::VarValues& dims) {
   return graph;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -6,11 +6,14 @@
 #include "ir/build.h"
 #include "ir/simplify.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
 
+using graph::Graph;
+using graph::Value;
 using ir::DType;
 using ir::Expr;
+using stages::StageGraph;
 
 struct ImpliedDims : testing::Test {
   ir::Var batch = ir::var("batch"), room = ir::var("room"), width = ir::var("width");
@@ -56,4 +59,4 @@ TEST_F(ImpliedDims, AreNumbersInTheGraph) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

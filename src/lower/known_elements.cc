@@ -1,6 +1,6 @@
 #include "lower/known_elements.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 void KnownElements::add(const ir::Buffer& tensor, std::vector<ir::Expr> elements) {
   elements_[tensor.get()] = {tensor, std::move(elements)};
@@ -18,4 +18,4 @@ ops::Item KnownElements::of(ops::Item item) const {
   return item;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -7,7 +7,7 @@
 
 #include "ops/builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // A value: a copy is what was known then.
 class KnownElements {
@@ -24,4 +24,4 @@ class KnownElements {
   std::unordered_map<const ir::BufferNode*, std::pair<ir::Buffer, std::vector<ir::Expr>>> elements_;
 };
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -3,10 +3,10 @@
 #include "ir/build.h"
 #include "stages/states.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 void LoopRows::add_fill(std::string name, const ir::Buffer& buffer) {
-  ops::Stage stage = ops::copy_stage(std::move(name), buffer, buffer);
+  stages::Stage stage = stages::copy_stage(std::move(name), buffer, buffer);
   stage.result = ir::zero(buffer->dtype);
   stage.origin = origin_;
   fills_.emplace_back(std::move(stage));
@@ -47,7 +47,8 @@ std::vector<Tensor> LoopRows::store(const ir::Var& round, StageBuilder& stages) 
       next.push_back(growing_[row.growing].with_row(row.made, stages, origin_));
       continue;
     }
-    ops::Stage stage = ops::row_stage(cat(row.all->name, ".row"), row.all, round, row.made.buffer);
+    stages::Stage stage =
+        stages::row_stage(cat(row.all->name, ".row"), row.all, round, row.made.buffer);
     stage.origin = origin_;
     stages.append(std::move(stage));
   }
@@ -62,4 +63,4 @@ std::vector<Tensor> LoopRows::finish(StageBuilder& stages) const {
   return all;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

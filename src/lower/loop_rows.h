@@ -7,7 +7,7 @@
 
 #include "lower/loop_state.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // Each list of rows is a tensor that is written in place, or a state that grows.
 class LoopRows {
@@ -41,7 +41,7 @@ class LoopRows {
   std::string origin_;
   std::vector<Row> rows_;
   std::vector<LoopState> growing_;
-  ops::Program fills_;
+  stages::Program fills_;
 };
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -6,7 +6,7 @@
 #include "lower/control_tensors.h"
 #include "stages/states.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
 
 constexpr size_t most_host_elements = 64;
@@ -91,7 +91,7 @@ Tensor LoopState::begin_round(StageBuilder& stages) {
 
 void LoopState::start(StageBuilder& stages, const std::string& origin) const {
   if (on_host_) {
-    stages.append(ops::set_step(elements_, *initial_.host));
+    stages.append(stages::set_step(elements_, *initial_.host));
     return;
   }
   std::vector<ir::Var> variables;
@@ -101,8 +101,8 @@ void LoopState::start(StageBuilder& stages, const std::string& origin) const {
     variables.push_back(dims_[d]);
     extents.push_back(initial_.shape()[d]);
   }
-  if (!variables.empty()) stages.append(ops::set_step(variables, extents));
-  ops::Stage stage = ops::copy_stage(cat(name_, ".initial"), initial_.buffer, state_);
+  if (!variables.empty()) stages.append(stages::set_step(variables, extents));
+  stages::Stage stage = stages::copy_stage(cat(name_, ".initial"), initial_.buffer, state_);
   stage.origin = origin;
   stages.append(std::move(stage));
 }
@@ -132,9 +132,9 @@ ir::Buffer LoopState::wait(const Tensor& next, StageBuilder& stages,
     variables.push_back(next_dims_[d]);
     extents.push_back(next.shape()[d]);
   }
-  stages.append(ops::set_step(variables, extents));
+  stages.append(stages::set_step(variables, extents));
   ir::Buffer made = ir::buffer(cat(name_, ".next"), next.dtype(), shape);
-  ops::Stage copy = ops::copy_stage(made->name, next.buffer, made);
+  stages::Stage copy = stages::copy_stage(made->name, next.buffer, made);
   copy.origin = origin;
   stages.append(std::move(copy));
   return made;
@@ -160,18 +160,18 @@ void LoopState::advance(const std::vector<LoopState>& all, const std::vector<Ten
     states.push_back(one.state_);
     values.push_back(one.grows() ? one.wait(next[k], stages, origin) : next[k].buffer);
   }
-  std::vector<ops::Stage> copies = ops::advance_states(states, values);
-  for (ops::Stage& stage : copies) stage.origin = origin;
+  std::vector<stages::Stage> copies = stages::advance_states(states, values);
+  for (stages::Stage& stage : copies) stage.origin = origin;
   // A temporary of advance_states reads a state, whose extents must still be the old ones.
-  const auto is_state = [&](const ops::Stage& stage) {
+  const auto is_state = [&](const stages::Stage& stage) {
     return std::ranges::any_of(states,
                                [&](const ir::Buffer& state) { return stage.output.same(state); });
   };
-  for (ops::Stage& stage : copies) {
+  for (stages::Stage& stage : copies) {
     if (!is_state(stage)) stages.append(std::move(stage));
   }
-  if (!variables.empty()) stages.append(ops::set_step(variables, numbers));
-  for (ops::Stage& stage : copies) {
+  if (!variables.empty()) stages.append(stages::set_step(variables, numbers));
+  for (stages::Stage& stage : copies) {
     if (is_state(stage)) stages.append(std::move(stage));
   }
 }
@@ -182,4 +182,4 @@ Tensor LoopState::finish(StageBuilder& stages) const {
                          {elements_.begin(), elements_.end()});
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -6,7 +6,7 @@
 
 #include "lower/stage_builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // A tensor, or, for small integers whose elements are expressions, variables. A dimension that
 // changes from round to round is a variable too.
@@ -51,4 +51,4 @@ class LoopState {
   ir::Buffer state_;
 };
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -7,8 +7,15 @@
 #include "lower/graph_lowering.h"
 #include "lower/stage_builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::Value;
+using graph::ValueId;
+using stages::Dim;
+using stages::StageGraph;
 
 constexpr int64_t max_dim = (int64_t{1} << 31) - 1;
 
@@ -83,7 +90,8 @@ Result<> add_outputs(const Graph& graph, const Values& values, StageGraph& made)
                      "join it by ConcatFromSequence, or give the shapes of the model's inputs");
     }
     const int first = count;
-    for (size_t i = 0; i < item.elements.size(); ++i) add(element_name(name, i), item.elements[i]);
+    for (size_t i = 0; i < item.elements.size(); ++i)
+      add(graph::element_name(name, i), item.elements[i]);
     made.groups.push_back({name, item.is_sequence(), true, first, count - first});
   }
   return {};
@@ -115,4 +123,4 @@ Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog, int64_
   return lower_model(graph, catalog, most);
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -7,12 +7,12 @@
 #include "graph/graph.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // Runs every node's define (decomposing composed ones), with host values and shapes propagated.
 // Dead stages, and stages that only feed host values, are dropped. No tensor, also of those that
 // will be fused away, has more than `most` elements: an error, or a check of the run.
-Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog,
-                         int64_t most = int64_t{1} << 40);
+Result<stages::StageGraph> lower(const graph::Graph& graph, const ops::Catalog& catalog,
+                                 int64_t most = int64_t{1} << 40);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

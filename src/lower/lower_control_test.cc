@@ -13,12 +13,22 @@
 #include "stages/fuse.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
 
+using graph::Graph;
+using graph::no_value;
+using graph::Node;
+using graph::Value;
+using graph::ValueId;
 using ir::DType;
 using ir::Expr;
 using ops::TensorData;
+using stages::Check;
+using stages::ConstantSource;
+using stages::StageConstant;
+using stages::StageGraph;
+using stages::StageOutput;
 
 // A graph under construction; nodes by their ONNX names.
 struct Maker {
@@ -50,7 +60,7 @@ struct Maker {
                              ops::Attributes attributes = {},
                              std::vector<std::shared_ptr<Graph>> regions = {}) {
     Node node;
-    node.def = control_flow_op(op);
+    node.def = graph::control_flow_op(op);
     if (!node.def) node.def = ops::builtin_catalog().find("", op);
     node.name = cat(op, graph->nodes.size());
     node.inputs = std::move(inputs);
@@ -75,7 +85,7 @@ std::vector<std::vector<float>> run(const Maker& maker, const std::vector<Tensor
     if (!lowered) return {};
     StageGraph& stages = *lowered;
     if (passes) {
-      fold_constants(stages);
+      interp::fold_constants(stages);
       merge_duplicates(stages);
       drop_dead(stages);
       fuse(stages, {.max_buffers = 8});
@@ -445,4 +455,4 @@ TEST(LowerControl, EachBranchHasItsChecks) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

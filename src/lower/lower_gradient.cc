@@ -6,8 +6,16 @@
 #include "autodiff/stage_gradient.h"
 #include "lower/lower_node.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
+
+using autodiff::Gradients;
+using graph::Capture;
+using graph::Graph;
+using graph::no_value;
+using graph::Node;
+using graph::training_domain;
+using graph::ValueId;
 
 std::string place_of(const Node& node) { return cat("[Gradient] \"", node.name, "\""); }
 
@@ -137,7 +145,7 @@ Result<> lower_gradient(const Graph& graph, const Node& node, Values& values,
     inputs.emplace_back(wanted.seed);
   }
   ops::OpDef def = *node.def;
-  const ops::Program& program = lowering.stages().program();
+  const stages::Program& program = lowering.stages().program();
   def.define = [&](ops::Builder& b) -> Result<> {
     if (wanted.seed) {
       const Tensor &y = wanted.y, &seed = wanted.seed;
@@ -149,7 +157,7 @@ Result<> lower_gradient(const Graph& graph, const Node& node, Values& values,
     GS_ASSIGN(std::vector<Tensor> made, differentiate(b, program, wanted));
     for (size_t k = 0; k < made.size(); ++k) {
       const Tensor& x = wanted.xs[k];
-      if (!made[k]) made[k] = zeros(b, "none", x.dtype(), x.shape());
+      if (!made[k]) made[k] = autodiff::zeros(b, "none", x.dtype(), x.shape());
       b.output(static_cast<int>(k), std::move(made[k]));
     }
     return {};
@@ -159,4 +167,4 @@ Result<> lower_gradient(const Graph& graph, const Node& node, Values& values,
   return lowering.lower_as(graph, node, builder, values);
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

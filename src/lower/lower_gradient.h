@@ -5,12 +5,12 @@
 #include "graph/gradient_op.h"
 #include "lower/graph_lowering.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // The tensors that gradients of a graph's nodes are taken of: they must stay tensors of their own.
-std::unordered_set<ValueId> gradient_variables(const Graph& graph);
+std::unordered_set<graph::ValueId> gradient_variables(const graph::Graph& graph);
 
-Result<> lower_gradient(const Graph& graph, const Node& node, Values& values,
+Result<> lower_gradient(const graph::Graph& graph, const graph::Node& node, Values& values,
                         GraphLowering& lowering);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -10,10 +10,20 @@
 #include "lower/lower.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
 
+using graph::Graph;
+using graph::no_value;
+using graph::Node;
+using graph::own_domain;
+using graph::training_domain;
+using graph::Value;
+using graph::ValueId;
 using ir::DType;
+using stages::ConstantSource;
+using stages::StageConstant;
+using stages::StageOutput;
 using Values = std::vector<double>;
 
 // A graph of vectors of f64.
@@ -74,14 +84,14 @@ struct Gradient : testing::Test {
     std::vector<ValueId> inputs = xs;
     inputs.push_back(y);
     if (seed != no_value) inputs.push_back(seed);
-    return add(gradient_op(own_domain, "Gradient"), inputs, xs.size(), {{"count", count}});
+    return add(graph::gradient_op(own_domain, "Gradient"), inputs, xs.size(), {{"count", count}});
   }
   std::vector<ValueId> gradient_of_onnx(ValueId y, std::vector<ValueId> given,
                                         std::vector<ValueId> tensors, int64_t count) {
     std::vector<ValueId> inputs = std::move(given);
     inputs.insert(inputs.end(), tensors.begin(), tensors.end());
     inputs.push_back(y);
-    return add(gradient_op(training_domain, "Gradient"), inputs, static_cast<size_t>(count),
+    return add(graph::gradient_op(training_domain, "Gradient"), inputs, static_cast<size_t>(count),
                {{"count", count}});
   }
 
@@ -254,7 +264,7 @@ TEST_F(Gradient, OfTheBranchThatIsTaken) {
     memory.clear();
     const ValueId x = input({3}), a = input({first ? 2.0 : 1.0}), b = input({1.5});
     const ValueId greater = call("Squeeze", {call("Greater", {a, b})});
-    const ValueId y = add(control_flow_op("If"), {greater}, 1)[0];
+    const ValueId y = add(graph::control_flow_op("If"), {greater}, 1)[0];
     graph.nodes.back().regions = {
         region(x, 0,
                [](Graph& inner, ValueId own, const auto&) {
@@ -272,7 +282,7 @@ TEST_F(Gradient, OfTheBranchThatIsTaken) {
 TEST_F(Gradient, GoesBackThroughRounds) {
   const ValueId v = input({2}), w = input({3}), limit = input({3});
   const ValueId rounds = call("Squeeze", {call("Cast", {limit}, {{"to", int64_t{7}}})});
-  const auto made = add(control_flow_op("Loop"), {rounds, no_value, v}, 2);
+  const auto made = add(graph::control_flow_op("Loop"), {rounds, no_value, v}, 2);
   graph.nodes.back().regions = {
       region(w, 3, [](Graph& inner, ValueId weight, const std::vector<ValueId>& given) {
         return std::vector{given[1], product(inner, given[2], weight), given[2]};
@@ -301,4 +311,4 @@ TEST_F(Gradient, RefusesASeedOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -7,8 +7,11 @@
 #include "lower/control_tensors.h"
 #include "stages/states.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
+
+using graph::no_value;
+using graph::Node;
 
 // "a sequence of 3 elements"
 std::string text_of(const Item& item) {
@@ -27,7 +30,7 @@ class Merge {
 
   Result<Item> merge(const std::string& name, const Item& a, const Item& b);
   // What branch `k` ends with, once all is merged.
-  ops::Program take_end(size_t k);
+  stages::Program take_end(size_t k);
 
  private:
   Result<Tensor> merge(const std::string& name, const Tensor& a, const Tensor& b);
@@ -43,7 +46,7 @@ class Merge {
   // A dimension that the branches do not share is a variable that both set.
   std::vector<ir::Var> dims_;
   std::array<std::vector<Expr>, 2> extents_;
-  std::array<ops::Program, 2> copies_;
+  std::array<stages::Program, 2> copies_;
 };
 
 Result<Item> Merge::merge(const std::string& name, const Item& a, const Item& b) {
@@ -52,7 +55,7 @@ Result<Item> Merge::merge(const std::string& name, const Item& a, const Item& b)
     GS_ASSIGN(made.tensor, merge(name, a.tensor, b.tensor));
   }
   for (size_t k = 0; k < a.elements.size(); ++k) {
-    GS_ASSIGN(made.elements[k], merge(element_name(name, k), a.elements[k], b.elements[k]));
+    GS_ASSIGN(made.elements[k], merge(graph::element_name(name, k), a.elements[k], b.elements[k]));
   }
   if (!a.packed) return made;
   GS_ASSIGN(made.packed->data, merge(name, a.packed->data, b.packed->data));
@@ -121,14 +124,14 @@ Expr Merge::add_dim(const std::string& name, const Expr& a, const Expr& b) {
 }
 
 void Merge::copy(const std::string& name, const ir::Buffer& from, const ir::Buffer& to, size_t k) {
-  ops::Stage stage = ops::copy_stage(cat(name, ".branch"), from, to);
+  stages::Stage stage = stages::copy_stage(cat(name, ".branch"), from, to);
   stage.origin = cat("If \"", node_.name, "\"");
   copies_[k].emplace_back(std::move(stage));
 }
 
-ops::Program Merge::take_end(size_t k) {
-  ops::Program end = std::move(copies_[k]);
-  if (!dims_.empty()) end.insert(end.begin(), ops::set_step(dims_, extents_[k]));
+stages::Program Merge::take_end(size_t k) {
+  stages::Program end = std::move(copies_[k]);
+  if (!dims_.empty()) end.insert(end.begin(), stages::set_step(dims_, extents_[k]));
   return end;
 }
 
@@ -177,7 +180,7 @@ Result<> pack_outputs(const Node& node, size_t i, std::vector<Region>& branches,
     const size_t start = stages.program().size();
     GS_ASSIGN(branch.outputs[i],
               lowering.pack_sequence(cat(node.name, "/", i), branch.outputs[i], *common));
-    ops::Program packing = stages.cut(start);
+    stages::Program packing = stages.cut(start);
     branch.program.insert(branch.program.end(), std::make_move_iterator(packing.begin()),
                           std::make_move_iterator(packing.end()));
   }
@@ -223,12 +226,12 @@ Result<> lower_if(const Node& node, Values& values, GraphLowering& lowering) {
     GS_ASSIGN(values[node.outputs[i]], merge.merge(name, a, b));
   }
   for (size_t k = 0; k < 2; ++k) {
-    stages.append(k == 0 ? ops::branch_step(*condition != 0.0) : ops::otherwise_step());
+    stages.append(k == 0 ? stages::branch_step(*condition != 0.0) : stages::otherwise_step());
     stages.append(std::move(branches[k].program));
     stages.append(merge.take_end(k));
   }
-  stages.append(ops::end_step());
+  stages.append(stages::end_step());
   return {};
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -7,8 +7,11 @@
 #include "lower/repeat.h"
 #include "lower/unroll_loop.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
+
+using graph::no_value;
+using graph::Node;
 
 constexpr int64_t most_unrolled = 64;  // rounds, where a loop would do but for its body
 constexpr int64_t most_rounds_of_lists = 4096;
@@ -92,4 +95,4 @@ Result<> lower_loop(const Node& node, Values& values, GraphLowering& lowering) {
   return {};
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -4,12 +4,15 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/graph.h"
 #include "ir/build.h"
 #include "ir/scalar.h"
 #include "lower/size_checks.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
+
+using stages::ConstantSource;
 
 // The bytes of a host value all of whose elements are numbers.
 std::optional<std::vector<std::byte>> host_bytes(const Tensor& tensor) {
@@ -39,7 +42,7 @@ class Renaming {
       const auto item = node.items.find(static_cast<int>(i));
       if (item == node.items.end()) continue;
       for (size_t k = item->second.elements.size(); k-- > 0;)
-        call(item->second.elements[k], element_name(name, k));
+        call(item->second.elements[k], graph::element_name(name, k));
     }
   }
 
@@ -65,7 +68,7 @@ class Renaming {
 
 // Extents made of extents grow with every node: one that grew too large becomes a variable, which a
 // step sets before the stage and, where it may be negative, another one checks.
-void name_large_extents(ops::Stage& stage, const std::string& place, StageBuilder& stages) {
+void name_large_extents(stages::Stage& stage, const std::string& place, StageBuilder& stages) {
   ir::BufferNode& output = *const_cast<ir::BufferNode*>(stage.output.get());
   for (std::vector<Expr>* extents : {&output.shape, &stage.extents, &stage.reduce_extents}) {
     for (Expr& extent : *extents) {
@@ -91,16 +94,16 @@ Result<> take_stages(ops::Builder& node,
     source.bytes = std::move(constant.data.bytes);
     stages.add_constant(constant.buffer, std::move(source));
   }
-  const std::vector<int> blocks = ops::blocks_of(node.program);
+  const std::vector<int> blocks = stages::blocks_of(node.program);
   for (size_t i = 0; i < node.program.size(); ++i) {
-    ops::Entry& entry = node.program[i];
-    if (ops::Stage* stage = entry.stage()) {
+    stages::Entry& entry = node.program[i];
+    if (stages::Stage* stage = entry.stage()) {
       stage->origin = origin;
       names.rename(stage->output);
       if (blocks[i] == 0) name_large_extents(*stage, place, stages);
       GS_TRY(check_sizes(*stage, most, place, stages));
-    } else if (entry.is(ops::StepKind::read) && blocks[i] == 0) {
-      const ops::Step& step = *entry.step();
+    } else if (entry.is(stages::StepKind::read) && blocks[i] == 0) {
+      const stages::Step& step = *entry.step();
       stages.known.add(step.from, {step.variables.begin(), step.variables.end()});
     }
     stages.append(std::move(entry));
@@ -126,9 +129,9 @@ void limit_host(Tensor& tensor) {
 }
 
 // The stage of a node that makes the tensor, among the entries from `first` on.
-const ops::Stage* maker_of(const Tensor& tensor, const ops::Program& program, size_t first) {
+const stages::Stage* maker_of(const Tensor& tensor, const stages::Program& program, size_t first) {
   for (size_t i = first; i < program.size(); ++i) {
-    const ops::Stage* stage = program[i].stage();
+    const stages::Stage* stage = program[i].stage();
     if (stage && stage->output.same(tensor.buffer)) return stage;
   }
   return nullptr;
@@ -138,10 +141,10 @@ const ops::Stage* maker_of(const Tensor& tensor, const ops::Program& program, si
 // its input.
 void settle_output(Tensor& tensor, size_t first_stage, StageBuilder& stages) {
   limit_host(tensor);
-  const ops::Stage* stage = maker_of(tensor, stages.program(), first_stage);
+  const stages::Stage* stage = maker_of(tensor, stages.program(), first_stage);
   if (!stage) return;
   if (stage->view) {
-    std::vector<ir::Buffer> inputs = ops::inputs_of(*stage);
+    std::vector<ir::Buffer> inputs = stages::inputs_of(*stage);
     if (inputs.size() == 1 && inputs[0]->dtype == tensor.dtype() &&
         same_shape(inputs[0]->shape, tensor.shape(), stages.bounds)) {
       tensor.buffer = inputs[0];
@@ -188,4 +191,4 @@ Result<std::vector<Item>> lower_node(ops::Builder& node,
   return outputs;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

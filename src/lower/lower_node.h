@@ -7,7 +7,7 @@
 
 #include "lower/stage_builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // Runs the node's definition and appends what it makes: stages, under the names of its outputs,
 // constants and checks. `output_names` has one for each output, none where nobody uses it. No
@@ -17,4 +17,4 @@ Result<std::vector<Item>> lower_node(ops::Builder& node,
                                      const std::vector<std::optional<std::string>>& output_names,
                                      int64_t most, StageBuilder& stages);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

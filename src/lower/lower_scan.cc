@@ -5,8 +5,12 @@
 #include "lower/repeat.h"
 #include "lower/text_parts.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
+
+using graph::no_value;
+using graph::Node;
+using graph::ValueId;
 
 // One number for each of `size`; all 0 where the node does not say.
 Result<std::vector<int64_t>> list_of(const Node& node, std::string_view name, size_t size) {
@@ -152,4 +156,4 @@ Result<> lower_scan(const Node& node, Values& values, GraphLowering& lowering) {
   return {};
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

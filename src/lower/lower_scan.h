@@ -3,9 +3,9 @@
 
 #include "lower/graph_lowering.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // `values`: of the graph that the node is in; gets the node's outputs.
-Result<> lower_scan(const Node& node, Values& values, GraphLowering& lowering);
+Result<> lower_scan(const graph::Node& node, Values& values, GraphLowering& lowering);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

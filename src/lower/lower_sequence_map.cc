@@ -6,8 +6,13 @@
 #include "lower/control_tensors.h"
 #include "lower/repeat.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
+
+using graph::Graph;
+using graph::no_value;
+using graph::Node;
+using graph::ValueId;
 
 Expr length_of(const Item& sequence) {
   return sequence.packed ? ops::packed_length(*sequence.packed)
@@ -101,4 +106,4 @@ Result<> lower_sequence_map(const Node& node, Values& values, GraphLowering& low
   return {};
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

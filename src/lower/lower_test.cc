@@ -6,12 +6,18 @@
 #include "ops/builder.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
 
+using graph::Graph;
+using graph::Node;
+using graph::Value;
+using graph::ValueId;
 using ir::DType;
 using ops::Builder;
 using ops::Point;
+using stages::ConstantSource;
+using stages::StageGraph;
 
 ops::OpDef entry(std::string name, std::vector<ops::InputDef> inputs,
                  std::function<Result<>(Builder&)> define) {
@@ -180,7 +186,7 @@ TEST_F(Lowered, SmallConstantsFold) {
   value.constant->bytes = {std::byte{1}, std::byte{2}, std::byte{200}};
   StageGraph stages = lowered({node("Total", {node("Double", {bytes}, "d")}, "t")});
   EXPECT_EQ(stages.program.size(), 2u);
-  fold_constants(stages);
+  interp::fold_constants(stages);
   EXPECT_TRUE(stages.program.empty());
   ASSERT_EQ(stages.constants.size(), 1u);
   EXPECT_EQ(stages.constants[0].source.bytes, std::vector{std::byte{150}});  // 406 - 256
@@ -201,4 +207,4 @@ TEST_F(Lowered, ErrorsNameTheNode) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -9,8 +9,10 @@
 #include "lower/loop_state.h"
 #include "lower/text_parts.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
+
+using graph::Graph;
 
 class RepeatLowering {
  public:
@@ -116,7 +118,7 @@ void RepeatLowering::carry_initial() {
     for (size_t i = 0; i < tensors.size(); ++i) {
       const Tensor& initial = *tensors[i];
       texts_.push_back(is_text(initial));
-      const std::string own = initial_[k].tensor ? name : element_name(name, i);
+      const std::string own = initial_[k].tensor ? name : graph::element_name(name, i);
       for (const Tensor& part : parts_of({initial})) {
         const char* suffix = part.buffer.same(initial.lengths) ? ".lengths" : "";
         carried_.emplace_back(cat(what_.node.name, "/", own, suffix), part);
@@ -162,7 +164,7 @@ Result<bool> RepeatLowering::lower_round() {
     return fail_at(
         place_, cat("has a body of ", body_.inputs.size(), " inputs, it is given ", inputs.size()));
   }
-  ops::Program prelude = stages_.cut(start);
+  stages::Program prelude = stages_.cut(start);
   GS_ASSIGN(region_,
             what_.body ? what_.body(inputs) : lowering_.lower_region(body_, values_, inputs));
   for (size_t i = 0; i < region_.outputs.size(); ++i) {
@@ -233,7 +235,7 @@ Result<Item> RepeatLowering::next_sequence(size_t k, const Item& next) {
   const size_t start = stages_.program().size();
   GS_ASSIGN(Item made, lowering_.pack_sequence(cat(what_.node.name, "/", state_name(k), ".next"),
                                                next, *form));
-  ops::Program packing = stages_.cut(start);
+  stages::Program packing = stages_.cut(start);
   region_.program.insert(region_.program.end(), std::make_move_iterator(packing.begin()),
                          std::make_move_iterator(packing.end()));
   return made;
@@ -309,23 +311,23 @@ void RepeatLowering::append_rounds() {
   const auto flag = [](const Expr& value) {
     return ir::select(value != 0.0, ir::index(1), ir::index(0));
   };
-  if (again_) stages_.append(ops::set_step({again_}, {flag(what_.condition)}));
-  stages_.append(ops::loop_step(round_, what_.rounds, again_ ? Expr(again_) : Expr()));
+  if (again_) stages_.append(stages::set_step({again_}, {flag(what_.condition)}));
+  stages_.append(stages::loop_step(round_, what_.rounds, again_ ? Expr(again_) : Expr()));
   stages_.append(std::move(region_.program));
   std::vector<Tensor> next = next_;
   std::ranges::move(rows_.store(round_, stages_), std::back_inserter(next));
   if (again_) {
     const Tensor& again = region_.outputs[0].tensor;
     if (again.host && again.host->size() == 1) {
-      stages_.append(ops::set_step({again_}, {flag((*again.host)[0])}));
+      stages_.append(stages::set_step({again_}, {flag((*again.host)[0])}));
     } else {
-      stages_.append(ops::read_step(again.buffer, {again_}));
+      stages_.append(stages::read_step(again.buffer, {again_}));
     }
   }
   std::vector<LoopState> states = carried_;
   states.insert(states.end(), rows_.growing().begin(), rows_.growing().end());
   LoopState::advance(states, next, stages_, origin_);
-  stages_.append(ops::end_step());
+  stages_.append(stages::end_step());
 }
 
 }  // namespace
@@ -335,4 +337,4 @@ Result<std::vector<Item>> lower_repeat(const Repeat& what, const Values& values,
   return RepeatLowering(what, values, lowering).run();
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -7,14 +7,14 @@
 
 #include "lower/graph_lowering.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // Rounds are counted in 32 bits.
 constexpr int64_t most_rounds = (int64_t{1} << 31) - 1;
 
 struct Repeat {
-  explicit Repeat(const Node& of) : node(of) {}
-  const Node& node;
+  explicit Repeat(const graph::Node& of) : node(of) {}
+  const graph::Node& node;
   Expr rounds, condition;
   Expr wanted;                 // rounds before they were cut to what is counted; may be null
   bool has_condition = false;  // the body's first output says whether to go on
@@ -30,4 +30,4 @@ struct Repeat {
 Result<std::vector<Item>> lower_repeat(const Repeat& what, const Values& values,
                                        GraphLowering& lowering);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

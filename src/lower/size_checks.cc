@@ -8,7 +8,7 @@
 #include "ir/rewrite.h"
 #include "ops/linearize.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
 
 constexpr int64_t max_elements = int64_t{1} << 40;
@@ -90,7 +90,7 @@ Result<> check_extents(const std::vector<Expr>& extents, const std::string& plac
 
 // Kernels compute with indices into tensors that fusion has dissolved, too; attention in one walk
 // (online/online.h) has none of its scores, so the schedule decides which checks hold.
-void check_count(const ops::Stage& stage, int64_t most, const std::string& place,
+void check_count(const stages::Stage& stage, int64_t most, const std::string& place,
                  StageBuilder& stages) {
   const Expr elements = ir::simplify(ops::product(stage.output->shape), stages.bounds);
   if (stages.bounds.of(elements).high <= most) return;
@@ -120,11 +120,11 @@ size_t size_of(const Expr& expr, size_t limit) {
   return count;
 }
 
-Result<> check_sizes(const ops::Stage& stage, int64_t most, const std::string& place,
+Result<> check_sizes(const stages::Stage& stage, int64_t most, const std::string& place,
                      StageBuilder& stages) {
   size_t size = 0;
-  ops::visit_exprs(stage, ops::may_load,
-                   [&](const Expr& expr) { size += size_of(expr, max_stage_size); });
+  stages::visit_exprs(stage, stages::may_load,
+                      [&](const Expr& expr) { size += size_of(expr, max_stage_size); });
   if (size >= max_stage_size) return fail_at(place, "makes an expression too large to compile");
   GS_TRY(check_extents(stage.extents, place, stages));
   GS_TRY(check_extents(stage.reduce_extents, place, stages));
@@ -133,4 +133,4 @@ Result<> check_sizes(const ops::Stage& stage, int64_t most, const std::string& p
   return {};
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -5,7 +5,7 @@
 
 #include "lower/stage_builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // The nodes of an expression, shared ones each time, counted up to `limit`: a model may square a
 // dimension again and again.
@@ -14,7 +14,7 @@ constexpr size_t max_extent_size = 1000;  // nodes of an expression for a dimens
 
 // An error, or, where dimensions decide, checks before the stage, which is the next entry. No
 // tensor has more than `most` elements. `place` is what errors call the stage.
-Result<> check_sizes(const ops::Stage& stage, int64_t most, const std::string& place,
+Result<> check_sizes(const stages::Stage& stage, int64_t most, const std::string& place,
                      StageBuilder& stages);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

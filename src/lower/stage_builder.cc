@@ -9,8 +9,13 @@
 #include "lower/unpack.h"
 #include "ops/host_value.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
+
+using stages::Check;
+using stages::ConstantSource;
+using stages::Dim;
+using stages::StageGraph;
 
 std::string unique(std::unordered_set<std::string>& taken, const std::string& name) {
   std::string result = name;
@@ -23,21 +28,21 @@ std::string unique(std::unordered_set<std::string>& taken, const std::string& na
 StageBuilder::StageBuilder(StageGraph signature, ir::Bounds known_bounds)
     : bounds(std::move(known_bounds)), graph_(std::move(signature)) {}
 
-void StageBuilder::append(ops::Entry entry) {
-  if (const ops::Step* step = entry.step()) {
+void StageBuilder::append(stages::Entry entry) {
+  if (const stages::Step* step = entry.step()) {
     const size_t here = graph_.program.size();
     switch (step->kind) {
-      case ops::StepKind::check:
+      case stages::StepKind::check:
         checked_.push_back({step->condition, here});
         break;
-      case ops::StepKind::branch:
-      case ops::StepKind::loop:
+      case stages::StepKind::branch:
+      case stages::StepKind::loop:
         open_.push_back(here);
         break;
-      case ops::StepKind::otherwise:
+      case stages::StepKind::otherwise:
         forget(open_.back());
         break;
-      case ops::StepKind::end:
+      case stages::StepKind::end:
         forget(open_.back());
         open_.pop_back();
         break;
@@ -48,8 +53,8 @@ void StageBuilder::append(ops::Entry entry) {
   graph_.program.push_back(std::move(entry));
 }
 
-void StageBuilder::append(ops::Program entries) {
-  for (ops::Entry& entry : entries) append(std::move(entry));
+void StageBuilder::append(stages::Program entries) {
+  for (stages::Entry& entry : entries) append(std::move(entry));
 }
 
 void StageBuilder::forget(size_t first) {
@@ -63,15 +68,15 @@ Expr StageBuilder::named(const std::string& name, const Expr& value) {
   const ir::Var variable = ir::dimension(name, ir::estimate(value));
   bounds.set(variable.get(), bounds.of(value));
   named_.push_back({value, variable, graph_.program.size()});
-  append(ops::set_step({variable}, {value}));
+  append(stages::set_step({variable}, {value}));
   return variable;
 }
 
-ops::Program StageBuilder::cut(size_t first) {
+stages::Program StageBuilder::cut(size_t first) {
   forget(first);
   const auto from = graph_.program.begin() + static_cast<std::ptrdiff_t>(first);
-  ops::Program entries(std::make_move_iterator(from),
-                       std::make_move_iterator(graph_.program.end()));
+  stages::Program entries(std::make_move_iterator(from),
+                          std::make_move_iterator(graph_.program.end()));
   graph_.program.erase(from, graph_.program.end());
   return entries;
 }
@@ -135,7 +140,7 @@ void StageBuilder::add_check(Expr condition, std::string message, Expr elements,
     graph_.checks.push_back(
         {std::move(condition), std::move(message), std::move(elements), std::move(counted)});
   } else if (std::ranges::none_of(checked_, same)) {
-    append(ops::check_step(std::move(condition), std::move(message), std::move(elements)));
+    append(stages::check_step(std::move(condition), std::move(message), std::move(elements)));
   }
 }
 
@@ -146,4 +151,4 @@ void StageBuilder::add_branch_check(Expr condition, std::string message) {
 
 std::string StageBuilder::unique_origin(const std::string& name) { return unique(origins_, name); }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -8,7 +8,7 @@
 #include "lower/known_elements.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 using ir::Expr;
 using ops::Item;
@@ -19,20 +19,20 @@ using ops::Tensor;
 class StageBuilder {
  public:
   // `signature` has the inputs and the dimensions, which `known_bounds` bounds.
-  StageBuilder(StageGraph signature, ir::Bounds known_bounds);
+  StageBuilder(stages::StageGraph signature, ir::Bounds known_bounds);
 
-  void append(ops::Entry entry);
-  void append(ops::Program entries);
-  const ops::Program& program() const { return graph_.program; }
-  const std::vector<StageConstant>& constants() const { return graph_.constants; }
+  void append(stages::Entry entry);
+  void append(stages::Program entries);
+  const stages::Program& program() const { return graph_.program; }
+  const std::vector<stages::StageConstant>& constants() const { return graph_.constants; }
   // Takes out the entries from `first` on.
-  ops::Program cut(size_t first);
+  stages::Program cut(size_t first);
 
   // A constant called `name`, or, where that is taken, after it. One of strings is two; numbers
   // that are packed in a file are unpacked by a stage.
-  Tensor add_constant(const std::string& name, ConstantSource source);
+  Tensor add_constant(const std::string& name, stages::ConstantSource source);
   // One whose buffer is there, called as that is.
-  void add_constant(const ir::Buffer& buffer, ConstantSource source);
+  void add_constant(const ir::Buffer& buffer, stages::ConstantSource source);
   // Before the run, where `condition` has no variables but dimensions of inputs; else a step. None
   // where the same is checked by then. `elements`, `counted`: as of Check.
   void add_check(Expr condition, std::string message, Expr elements = {}, std::string counted = {});
@@ -45,7 +45,7 @@ class StageBuilder {
   std::string unique_origin(const std::string& name);
 
   // All that was built, which ends the construction.
-  StageGraph finish() { return std::move(graph_); }
+  stages::StageGraph finish() { return std::move(graph_); }
 
   ir::Bounds bounds;    // of dimensions, and of the rounds around the next entry
   KnownElements known;  // to the next entry
@@ -66,11 +66,11 @@ class StageBuilder {
   // The entries from `first` on may not have run.
   void forget(size_t first);
 
-  StageGraph graph_;
+  stages::StageGraph graph_;
   std::unordered_set<std::string> origins_, constant_names_;
   std::vector<Checked> checked_;
   std::vector<Named> named_;
   std::vector<size_t> open_;  // entries that open the blocks around the next one
 };
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

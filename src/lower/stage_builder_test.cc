@@ -4,10 +4,12 @@
 #include "ir/build.h"
 #include "lower/stage_builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
 
 using ir::DType;
+using stages::ConstantSource;
+using stages::StageGraph;
 
 // A graph of one input x f32[n].
 struct Signature {
@@ -27,8 +29,8 @@ ConstantSource floats(int64_t count) {
   return {DType::f32, {count}, std::vector<std::byte>(static_cast<size_t>(count) * 4)};
 }
 
-ops::Stage stage_of(const std::string& name, const Expr& extent) {
-  ops::Stage stage;
+stages::Stage stage_of(const std::string& name, const Expr& extent) {
+  stages::Stage stage;
   stage.name = name;
   stage.axes = {ir::var("i")};
   stage.extents = {extent};
@@ -83,7 +85,7 @@ TEST(StageBuilder, ChecksOfDimensionsComeBeforeTheRun) {
   ASSERT_EQ(made.checks.size(), 1U);
   EXPECT_EQ(made.checks[0].message, "early");
   ASSERT_EQ(made.program.size(), 1U);
-  EXPECT_TRUE(made.program[0].is(ops::StepKind::check));
+  EXPECT_TRUE(made.program[0].is(stages::StepKind::check));
 }
 
 // A check stands once, but for blocks that a run may leave out.
@@ -96,20 +98,20 @@ TEST(StageBuilder, AConditionIsCheckedOnce) {
     of.stages.add_check(Expr(read) >= 3.0, "late");
     return of.stages.program().size() - before;
   };
-  of.stages.append(ops::branch_step(Expr(read) >= 0.0));
+  of.stages.append(stages::branch_step(Expr(read) >= 0.0));
   EXPECT_EQ(added(), 1U);
   EXPECT_EQ(added(), 0U);
-  of.stages.append(ops::otherwise_step());
+  of.stages.append(stages::otherwise_step());
   EXPECT_EQ(added(), 1U);
-  of.stages.append(ops::end_step());
+  of.stages.append(stages::end_step());
   const StageBuilder before = of.stages;
   const size_t outside = of.stages.program().size();
   EXPECT_EQ(added(), 1U);
-  of.stages.append(ops::loop_step(ir::var("round"), ir::index(2), {}));
+  of.stages.append(stages::loop_step(ir::var("round"), ir::index(2), {}));
   EXPECT_EQ(added(), 0U);
-  of.stages.append(ops::end_step());
+  of.stages.append(stages::end_step());
   EXPECT_EQ(added(), 0U);
-  ops::Program cut = of.stages.cut(outside);
+  stages::Program cut = of.stages.cut(outside);
   EXPECT_EQ(added(), 1U);
   of.stages = before;
   of.stages.append(std::move(cut));
@@ -142,7 +144,7 @@ TEST(StageBuilder, ACopyIsAStateToComeBackTo) {
 TEST(StageBuilder, CutTakesOutTheLastEntries) {
   Signature of;
   for (const char* name : {"a", "b", "c"}) of.stages.append(stage_of(name, of.n));
-  ops::Program cut = of.stages.cut(1);
+  stages::Program cut = of.stages.cut(1);
   ASSERT_EQ(cut.size(), 2U);
   EXPECT_EQ(cut[0].output()->name, "b");
   EXPECT_EQ(of.stages.program().size(), 1U);
@@ -151,4 +153,4 @@ TEST(StageBuilder, CutTakesOutTheLastEntries) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

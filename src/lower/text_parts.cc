@@ -1,6 +1,6 @@
 #include "lower/text_parts.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 bool is_text(const Tensor& tensor) { return tensor.dtype() == ir::DType::string; }
 
@@ -32,4 +32,4 @@ std::vector<Tensor> joined(const std::vector<Tensor>& parts, const std::vector<b
   return tensors;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

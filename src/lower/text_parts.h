@@ -5,7 +5,7 @@
 
 #include "ops/builder.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 using ops::Tensor;
 
@@ -16,4 +16,4 @@ Tensor joined(const Tensor& bytes, const Tensor& lengths);
 // The tensors that parts_of took apart; the k-th was one of strings if `texts` says so.
 std::vector<Tensor> joined(const std::vector<Tensor>& parts, const std::vector<bool>& texts);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

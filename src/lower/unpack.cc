@@ -2,12 +2,12 @@
 
 #include "ir/build.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 using ir::Expr;
 
-ops::Stage unpack_stage(const ir::Buffer& packed, const ir::Buffer& unpacked, int elements) {
-  ops::Stage stage;
+stages::Stage unpack_stage(const ir::Buffer& packed, const ir::Buffer& unpacked, int elements) {
+  stages::Stage stage;
   stage.name = stage.origin = unpacked->name;
   stage.output = unpacked;
   stage.extents = unpacked->shape;
@@ -25,4 +25,4 @@ ops::Stage unpack_stage(const ir::Buffer& packed, const ir::Buffer& unpacked, in
   return stage;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -2,10 +2,10 @@
 
 #include "stages/stage.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // The stage that makes `unpacked`, of a small type, from u8 words of `elements` each. Weights of
 // four and two bits stay packed in the package this way, and on devices where it is fused.
-ops::Stage unpack_stage(const ir::Buffer& packed, const ir::Buffer& unpacked, int elements);
+stages::Stage unpack_stage(const ir::Buffer& packed, const ir::Buffer& unpacked, int elements);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

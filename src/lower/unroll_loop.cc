@@ -5,8 +5,13 @@
 #include "ir/build.h"
 #include "lower/control_tensors.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 namespace {
+
+using graph::Graph;
+using graph::no_value;
+using graph::Node;
+using stages::ConstantSource;
 
 constexpr int64_t most_unrolled = 4096;
 
@@ -146,4 +151,4 @@ Result<> unroll_loop(const Node& node, Values& values, int64_t rounds, GraphLowe
   return Unrolling(node, values, lowering).run(rounds);
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -4,10 +4,11 @@
 
 #include "lower/graph_lowering.h"
 
-namespace gossamer::graph {
+namespace gossamer::lower {
 
 // At most `rounds`; what the condition is after each must be known. `values`: of the graph that the
 // node is in; gets the node's outputs.
-Result<> unroll_loop(const Node& node, Values& values, int64_t rounds, GraphLowering& lowering);
+Result<> unroll_loop(const graph::Node& node, Values& values, int64_t rounds,
+                     GraphLowering& lowering);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::lower

@@ -8,7 +8,7 @@
 #include "ir/rewrite.h"
 #include "ir/simplifier.h"
 
-namespace gossamer::graph {
+namespace gossamer::memory {
 namespace {
 
 using ir::Expr;
@@ -211,4 +211,4 @@ MemoryPlan plan_memory(const std::vector<PlannedTensor>& tensors,
   return Planner(tensors, bounds).run(steps, loops);
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::memory

@@ -7,7 +7,7 @@
 #include "ir/nodes.h"
 #include "ir/simplify.h"
 
-namespace gossamer::graph {
+namespace gossamer::memory {
 
 // What a tensor needs of its slot.
 struct MemoryNeed {
@@ -57,4 +57,4 @@ MemoryPlan plan_memory(const std::vector<PlannedTensor>& tensors,
                        const std::vector<PlanStep>& steps, const ir::Bounds& bounds = {},
                        const std::vector<PlanLoop>& loops = {});
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::memory

@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::graph {
+namespace gossamer::memory {
 namespace {
 
 ir::Buffer tensor(const char* name) { return ir::buffer(name, ir::DType::f32, {}); }
@@ -100,4 +100,4 @@ TEST_F(Chain, LongLivedTensorsKeepTheirSlot) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::memory

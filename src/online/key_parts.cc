@@ -10,13 +10,16 @@
 #include "online/online_parts.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::online {
 namespace {
 
 using ir::Expr;
 using ir::Var;
-using ops::Stage;
-using ops::StageKind;
+using stages::At;
+using stages::Group;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 constexpr int64_t most_heads = 4;
 
@@ -93,7 +96,7 @@ class Splitter {
       if (head) run_ = outer_.back();
     }
     outer_.push_back(part_);
-    outer_extents_.push_back(ceil_div(keys_, shape_.keys));
+    outer_extents_.push_back(stages::ceil_div(keys_, shape_.keys));
     const Expr first = Expr(part_) * ir::index(shape_.keys);
     key_at_ = place_in(first, key_, keys_, shape_.keys);
     inside_ = is_inside(first, key_, keys_, shape_.keys);
@@ -182,7 +185,7 @@ class Splitter {
   // (peak, total, sum) of each part; those of smaller peaks are scaled down.
   Stage join() const {
     Stage stage = last_;
-    ops::Accumulators tuples;
+    stages::Accumulators tuples;
     const Expr zero = ir::zero(ir::DType::f32);
     for (const char* name : {"peak", "total", "sum"}) {
       tuples.push_back(
@@ -257,7 +260,7 @@ std::optional<KeyParts> key_parts(const Group& online, const Expr& rows, const C
   return Splitter(online, rows, caps).run();
 }
 
-std::set<const ir::BufferNode*> made_by_key_parts(const ops::Program& program,
+std::set<const ir::BufferNode*> made_by_key_parts(const stages::Program& program,
                                                   const Capabilities& caps) {
   std::set<const ir::BufferNode*> all;
   if (caps.group_size == 1 || caps.texture_memory) return all;
@@ -274,4 +277,4 @@ ir::Expr rows_of(const Group& online) {
   return row < 0 ? ir::index(1) : online.last().extents[static_cast<size_t>(row)];
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::online

@@ -16,7 +16,7 @@
 #include "stages/program.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::online {
 
 // Keys and invocations of a workgroup. In the products, an invocation has one key and shares its
 // vectors with others; in the weighted sums, it has one vector of columns and shares the keys.
@@ -26,22 +26,22 @@ struct KeyPartsShape {
 KeyPartsShape key_parts_shape(int64_t width, int64_t columns);
 
 struct KeyParts {
-  Group parts;      // in a tile
-  ops::Stage join;  // writes what the group that was split wrote
+  stages::Group parts;  // in a tile
+  stages::Stage join;   // writes what the group that was split wrote
 };
 
 // If the number of rows is known and larger, products with all keys keep a GPU busy without parts.
 constexpr int64_t most_split_rows = 8;
 
-ir::Expr rows_of(const Group& online);
+ir::Expr rows_of(const stages::Group& online);
 
 // `online`: a walk, `rows`: how many the launches are for at most. Nothing where the shape or
 // the target has no use for it.
-std::optional<KeyParts> key_parts(const Group& online, const ir::Expr& rows,
-                                  const Capabilities& capabilities);
+std::optional<KeyParts> key_parts(const stages::Group& online, const ir::Expr& rows,
+                                  const target::Capabilities& capabilities);
 
 // What the stages of known rows make that group_stages will split so: their reductions stay whole.
-std::set<const ir::BufferNode*> made_by_key_parts(const ops::Program& program,
-                                                  const Capabilities& capabilities);
+std::set<const ir::BufferNode*> made_by_key_parts(const stages::Program& program,
+                                                  const target::Capabilities& capabilities);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::online

@@ -6,14 +6,27 @@
 #include "autoschedule/test_stages.h"
 #include "group/group_stages.h"
 
-namespace gossamer::schedule {
+namespace gossamer::online {
 namespace {
 
-const Capabilities webgpu = capabilities_of(TargetKind::webgpu);
+using autoschedule::ScheduledGroup;
+using group::Launched;
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using stages::At;
+using stages::Group;
+using stages::RowCount;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
+
+const Capabilities webgpu = target::capabilities_of(TargetKind::webgpu);
 
 // softmax(Q K') V of heads, `shared` of which have the same keys.
 struct Heads {
-  ops::Program program;
+  stages::Program program;
   Buffer out;
 
   Heads(int64_t heads, int64_t shared, Expr queries, Expr keys, int64_t width) {
@@ -32,23 +45,25 @@ struct Heads {
                  totals = tensor("totals", heads, queries, ir::index(1));
     out = tensor("out", heads, queries, columns);
     const Expr head = shared == 1 ? Expr(h) : ir::floordiv(h, shared);
-    program.push_back(
-        sum(scores, {h, i, j}, {d}, {columns}, ir::load(q, {h, i, d}) * ir::load(k, {head, j, d})));
-    Stage peak = sum(peaks, {h, i, one}, {j}, {keys}, ir::load(scores, {h, i, j}));
+    program.push_back(autoschedule::sum(scores, {h, i, j}, {d}, {columns},
+                                        ir::load(q, {h, i, d}) * ir::load(k, {head, j, d})));
+    Stage peak = autoschedule::sum(peaks, {h, i, one}, {j}, {keys}, ir::load(scores, {h, i, j}));
     peak.accumulators[0].joined = ir::max(peak.accumulators[0].left, peak.accumulators[0].right);
     peak.accumulators[0].identity = ir::lowest(DType::f32);
     program.push_back(peak);
-    program.push_back(map("weights", weights, {h, i, j},
+    program.push_back(
+        autoschedule::map("weights", weights, {h, i, j},
                           ir::exp(ir::load(scores, {h, i, j}) - ir::load(peaks, {h, i, zero}))));
-    program.push_back(sum(totals, {h, i, one}, {j}, {keys}, ir::load(weights, {h, i, j})));
-    program.push_back(sum(
+    program.push_back(
+        autoschedule::sum(totals, {h, i, one}, {j}, {keys}, ir::load(weights, {h, i, j})));
+    program.push_back(autoschedule::sum(
         out, {h, i, d}, {j}, {keys},
         ir::load(weights, {h, i, j}) / ir::load(totals, {h, i, zero}) * ir::load(v, {head, j, d})));
   }
 
   std::vector<Group> groups(const Capabilities& caps = webgpu) const {
     std::vector<Group> found;
-    for (const Launched& one : group_stages(program, {{out.get()}, {}}, caps))
+    for (const Launched& one : group::group_stages(program, {{out.get()}, {}}, caps))
       found.push_back(std::get<Group>(one));
     return found;
   }
@@ -88,7 +103,9 @@ TEST(KeyParts, FitInAWorkgroup) {
       const auto groups = Heads(8, shared, ir::index(1), ir::index(100), width).groups();
       if (groups.size() != 2) continue;
       ++made;
-      EXPECT_TRUE(schedule_at(groups[0], webgpu, default_point(groups[0], webgpu))) << width;
+      EXPECT_TRUE(autoschedule::schedule_at(groups[0], webgpu,
+                                            autoschedule::default_point(groups[0], webgpu)))
+          << width;
     }
   }
   EXPECT_GE(made, 40);  // all but multiples of 144, 176 and such
@@ -96,9 +113,9 @@ TEST(KeyParts, FitInAWorkgroup) {
 
 TEST(KeyParts, ReadBack) {
   const auto groups = Heads(8, 4, ir::index(1), ir::index(100), 64).groups();
-  const ScheduledGroup made = schedule_default(groups[0], webgpu);
+  const ScheduledGroup made = autoschedule::schedule_default(groups[0], webgpu);
   EXPECT_EQ(made.group_size(), 128);
-  const auto read = parse_schedules(groups[0], webgpu, to_string(made.schedules));
+  const auto read = schedule::parse_schedules(groups[0], webgpu, to_string(made.schedules));
   ASSERT_TRUE(read) << read.error().to_string();
   EXPECT_EQ(ir::print(*lower(groups[0], *read)), ir::print(made.kernel));
 }
@@ -106,10 +123,10 @@ TEST(KeyParts, ReadBack) {
 TEST(KeyParts, AreForTargetsWithWorkgroups) {
   for (const TargetKind kind : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgl}) {
     for (const Group& group :
-         Heads(8, 4, ir::index(1), ir::index(100), 64).groups(capabilities_of(kind)))
+         Heads(8, 4, ir::index(1), ir::index(100), 64).groups(target::capabilities_of(kind)))
       EXPECT_NE(group.members[0].at, At::tile);
   }
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::online

@@ -9,12 +9,17 @@
 #include "stages/access.h"
 #include "stages/factors.h"
 
-namespace gossamer::schedule {
+namespace gossamer::online {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using stages::At;
+using stages::Factors;
+using stages::Group;
+using stages::Member;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 class Finder {
  public:
@@ -112,8 +117,9 @@ class Finder {
   Expr terms_of_parts(const Stage& made, const Expr& value) {
     const auto* load = ir::as<ir::Load>(value);
     const Stage* parts = nullptr;
-    if (!load || !ops::is_sum(made.accumulators) || reduction_in(value, parts) != load ||
-        !ops::is_sum(parts->accumulators) || !ir::equal(parts->result, parts->accumulators[0].left))
+    if (!load || !stages::is_sum(made.accumulators) || reduction_in(value, parts) != load ||
+        !stages::is_sum(parts->accumulators) ||
+        !ir::equal(parts->result, parts->accumulators[0].left))
       return {};
     const auto parts_of = ir::as_int(made.reduce_extents[0]),
                size = ir::as_int(parts->reduce_extents[0]),
@@ -148,7 +154,7 @@ class Finder {
   bool find_score(const Expr& score) {
     const Stage* made = nullptr;
     const ir::Load* load = reduction_in(score, made);
-    if (!load || !ops::is_sum(made->accumulators)) return false;
+    if (!load || !stages::is_sum(made->accumulators)) return false;
     const Factors factors = factors_of(*made);
     if (!factors.a.get() || factors.a->type.dtype != ir::DType::f32) return false;
     use(made);
@@ -210,7 +216,7 @@ class Finder {
       const Expr& by = first ? scaled->b : scaled->a;
       const Stage* made = nullptr;
       const ir::Load* load = reduction_in(by, made);
-      if (!load || ir::uses(by, key_.get()) || !ops::is_sum(made->accumulators) ||
+      if (!load || ir::uses(by, key_.get()) || !stages::is_sum(made->accumulators) ||
           !sums(*made, *load, exponential))
         return false;
       use(made);
@@ -290,7 +296,7 @@ std::optional<Online> online_of(const Stage& last, const StageOf& stage_of,
   return Finder(last, stage_of, used, masks).run();
 }
 
-void visit_online(const ops::Program& program, const std::set<const ir::BufferNode*>& kept,
+void visit_online(const stages::Program& program, const std::set<const ir::BufferNode*>& kept,
                   const VisitOnline& visit) {
   std::map<const ir::BufferNode*, std::vector<size_t>> writers, readers;
   for (size_t i = 0; i < program.size(); ++i) {
@@ -331,7 +337,7 @@ void visit_online(const ops::Program& program, const std::set<const ir::BufferNo
   }
 }
 
-std::set<const ir::BufferNode*> online_products(const ops::Program& program,
+std::set<const ir::BufferNode*> online_products(const stages::Program& program,
                                                 const std::set<const ir::BufferNode*>& kept,
                                                 const Capabilities& capabilities) {
   std::set<const ir::BufferNode*> products;
@@ -356,4 +362,4 @@ Online online_of(const Group& group) {
   return *std::move(online);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::online

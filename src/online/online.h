@@ -15,7 +15,7 @@
 #include "stages/program.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::online {
 
 struct Online {
   int row = 0, column = 0;  // the axes q and d of the last stage; row -1: there is one row
@@ -32,26 +32,26 @@ struct Online {
 };
 
 // The stage that makes a buffer; null: none that this launch may compute.
-using StageOf = std::function<const ops::Stage*(const ir::Buffer&)>;
+using StageOf = std::function<const stages::Stage*(const ir::Buffer&)>;
 // What a stage sums, if it is such a sum, by the stages before it; these are added to `used`, and
 // to `masks` those that the scores compute again, which others may read, too. Null: none are.
-std::optional<Online> online_of(const ops::Stage& last, const StageOf& stage_of,
-                                std::vector<const ops::Stage*>& used,
-                                std::vector<const ops::Stage*>* masks = nullptr);
-Online online_of(const Group& group);
+std::optional<Online> online_of(const stages::Stage& last, const StageOf& stage_of,
+                                std::vector<const stages::Stage*>& used,
+                                std::vector<const stages::Stage*>* masks = nullptr);
+Online online_of(const stages::Group& group);
 
 // visit(group, what its stages make) for each such sum of a program of which nobody else reads what
 // lies between. `kept`: buffers that others read.
 using VisitOnline =
-    std::function<void(const Group& group, const std::set<const ir::BufferNode*>& made)>;
-void visit_online(const ops::Program& program, const std::set<const ir::BufferNode*>& kept,
+    std::function<void(const stages::Group& group, const std::set<const ir::BufferNode*>& made)>;
+void visit_online(const stages::Program& program, const std::set<const ir::BufferNode*>& kept,
                   const VisitOnline& visit);
 
 // What the products of walks in a program make: such products read their operands where these are,
 // and no copy of them pays. `kept`: buffers that others read, too.
-std::set<const ir::BufferNode*> online_products(const ops::Program& program,
+std::set<const ir::BufferNode*> online_products(const stages::Program& program,
                                                 const std::set<const ir::BufferNode*>& kept,
-                                                const Capabilities& capabilities);
+                                                const target::Capabilities& capabilities);
 
 // Queries and keys of a workgroup's tile, its invocations; on CPUs of a work item, and keys whose
 // scores it computes together. Keys 0: the target or the shape has no use for such a walk.
@@ -59,9 +59,9 @@ struct OnlineTile {
   int64_t rows = 0, keys = 0, invocations = 1, part = 0;
   bool operator==(const OnlineTile&) const = default;
 };
-OnlineTile online_tile(const Group& group, const Capabilities& capabilities);
+OnlineTile online_tile(const stages::Group& group, const target::Capabilities& capabilities);
 // On CPUs, where a run tells the number of queries: the tile of few that are left. Keys 0: none.
-OnlineTile narrow_tile(const Group& group, const Capabilities& capabilities);
+OnlineTile narrow_tile(const stages::Group& group, const target::Capabilities& capabilities);
 
 // On GPUs, weights overwrite the scores, and scales the tops (the maxima so far), which are written
 // again at the end of a tile. CPUs have the operands of a tile in order, too.
@@ -81,5 +81,6 @@ constexpr size_t vector_parts = 10;  // on CPUs
 
 // Stages over one tile, which starts where the last stage's axis q and its reduction's axis say:
 // the parts of OnlinePart, in that order, on CPUs then those of the narrow tile.
-std::vector<ops::Stage> online_stages(const Group& group, const Capabilities& capabilities);
-}  // namespace gossamer::schedule
+std::vector<stages::Stage> online_stages(const stages::Group& group,
+                                         const target::Capabilities& capabilities);
+}  // namespace gossamer::online

@@ -5,18 +5,18 @@
 
 #include "online/online.h"
 
-namespace gossamer::schedule {
+namespace gossamer::online {
 
 // Elements of a vector on GPUs.
 constexpr int gpu_lanes = 4;
 
 // 0: only a run tells.
-int64_t points_along(const ops::Stage& stage, int axis);
+int64_t points_along(const stages::Stage& stage, int axis);
 
-ops::Stage part_stage(ops::StageKind kind, const char* name, std::vector<ir::Var> axes,
-                      std::vector<ir::Expr> extents);
+stages::Stage part_stage(stages::StageKind kind, const char* name, std::vector<ir::Var> axes,
+                         std::vector<ir::Expr> extents);
 // Makes a part a sum or maximum over one axis.
-void reduce_over(ops::Stage& stage, const ir::Var& axis, const ir::Expr& extent,
+void reduce_over(stages::Stage& stage, const ir::Var& axis, const ir::Expr& extent,
                  const ir::Var& total, bool maximum);
 
 // A place in a tile, `first` + `own`, as one of all: past the end, the last one.
@@ -34,11 +34,12 @@ ir::Expr weight_of(const Online& online, const ir::Expr& shift, const ir::Expr& 
 
 // The walk on CPUs (online_vectors.cc), where one work item has a tile of queries in its private
 // memory.
-OnlineTile vector_tile(const Group& group, const Capabilities& capabilities);
-std::vector<ops::Stage> vector_stages(const Group& group, const Capabilities& capabilities);
+OnlineTile vector_tile(const stages::Group& group, const target::Capabilities& capabilities);
+std::vector<stages::Stage> vector_stages(const stages::Group& group,
+                                         const target::Capabilities& capabilities);
 // Those of one of its tiles.
-std::vector<ops::Stage> vector_stages(const Group& group, const OnlineTile& tile,
-                                      const Capabilities& capabilities);
+std::vector<stages::Stage> vector_stages(const stages::Group& group, const OnlineTile& tile,
+                                         const target::Capabilities& capabilities);
 // Lanes of vectors along an axis that they divide; 1: there are none.
-int64_t lanes_along(int64_t extent, const Capabilities& capabilities);
-}  // namespace gossamer::schedule
+int64_t lanes_along(int64_t extent, const target::Capabilities& capabilities);
+}  // namespace gossamer::online

@@ -6,10 +6,21 @@
 #include "layout/layout.h"
 #include "online/online.h"
 
-namespace gossamer::schedule {
+namespace gossamer::online {
 namespace {
 
-const Capabilities webgpu = capabilities_of(TargetKind::webgpu);
+using autoschedule::ScheduledGroup;
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using layout::Ports;
+using stages::Group;
+using stages::RowCount;
+using stages::Stage;
+using target::Capabilities;
+
+const Capabilities webgpu = target::capabilities_of(TargetKind::webgpu);
 
 Buffer matrix(const char* name, Expr rows, Expr columns) {
   return ir::buffer(name, DType::f32, {std::move(rows), std::move(columns)});
@@ -18,7 +29,7 @@ Buffer matrix(const char* name, Expr rows, Expr columns) {
 // softmax(Q K') V.
 struct WeightedSum {
   Buffer scores, peaks, weights, totals, out;
-  ops::Program program;
+  stages::Program program;
 
   // With `part`, the weights are summed in parts of so many, as long sums are defined.
   WeightedSum(Expr queries, Expr keys, int64_t width = 16, int64_t part = 0)
@@ -32,35 +43,38 @@ struct WeightedSum {
     const Buffer v = matrix("v", keys, ir::index(width));
     const Var i = ir::var("i"), j = ir::var("j"), d = ir::var("d"), one = ir::var("one");
     const Expr zero = ir::index(0);
-    program.push_back(
-        sum(scores, {i, j}, {d}, {ir::index(width)}, ir::load(q, {i, d}) * ir::load(k, {j, d})));
-    Stage peak = sum(peaks, {i, one}, {j}, {keys}, ir::load(scores, {i, j}));
+    program.push_back(autoschedule::sum(scores, {i, j}, {d}, {ir::index(width)},
+                                        ir::load(q, {i, d}) * ir::load(k, {j, d})));
+    Stage peak = autoschedule::sum(peaks, {i, one}, {j}, {keys}, ir::load(scores, {i, j}));
     peak.accumulators[0].joined = ir::max(peak.accumulators[0].left, peak.accumulators[0].right);
     peak.accumulators[0].identity = ir::lowest(DType::f32);
     program.push_back(peak);
-    program.push_back(map("weights", weights, {i, j},
+    program.push_back(
+        autoschedule::map("weights", weights, {i, j},
                           ir::exp(ir::load(scores, {i, j}) - ir::load(peaks, {i, zero}))));
     if (part == 0) {
-      program.push_back(sum(totals, {i, one}, {j}, {keys}, ir::load(weights, {i, j})));
+      program.push_back(
+          autoschedule::sum(totals, {i, one}, {j}, {keys}, ir::load(weights, {i, j})));
     } else {
       const int64_t count = *ir::as_int(keys), some = (count + part - 1) / part;
       const Buffer parts = matrix("parts", queries, ir::index(some));
       const Var p = ir::var("p"), r = ir::var("r");
       const Expr place = p * ir::index(part) + r;
+      program.push_back(autoschedule::sum(
+          parts, {i, p}, {r}, {ir::index(part)},
+          ir::select(place < keys, ir::load(weights, {i, ir::min(place, keys - ir::index(1))}),
+                     ir::zero(DType::f32))));
       program.push_back(
-          sum(parts, {i, p}, {r}, {ir::index(part)},
-              ir::select(place < keys, ir::load(weights, {i, ir::min(place, keys - ir::index(1))}),
-                         ir::zero(DType::f32))));
-      program.push_back(sum(totals, {i, one}, {p}, {ir::index(some)}, ir::load(parts, {i, p})));
+          autoschedule::sum(totals, {i, one}, {p}, {ir::index(some)}, ir::load(parts, {i, p})));
     }
-    program.push_back(
-        sum(out, {i, d}, {j}, {keys},
-            ir::load(weights, {i, j}) / ir::load(totals, {i, zero}) * ir::load(v, {j, d})));
+    program.push_back(autoschedule::sum(
+        out, {i, d}, {j}, {keys},
+        ir::load(weights, {i, j}) / ir::load(totals, {i, zero}) * ir::load(v, {j, d})));
   }
 
   size_t launches(std::set<const ir::BufferNode*> kept = {}, const Capabilities& caps = webgpu) {
     kept.insert(out.get());
-    return group_stages(program, {std::move(kept), {}}, caps).size();
+    return group::group_stages(program, {std::move(kept), {}}, caps).size();
   }
 };
 
@@ -77,14 +91,14 @@ TEST(Online, WeightsMayBeSummedInParts) {
 
 TEST(Online, ReadsBack) {
   for (const TargetKind kind : {TargetKind::webgpu, TargetKind::cpu, TargetKind::wasm}) {
-    const Capabilities caps = capabilities_of(kind);
+    const Capabilities caps = target::capabilities_of(kind);
     WeightedSum weighted(ir::index(37), ir::index(45));
-    const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, caps);
+    const auto launched = group::group_stages(weighted.program, {{weighted.out.get()}, {}}, caps);
     ASSERT_EQ(launched.size(), 1U);
     const auto& group = std::get<Group>(launched[0]);
-    const ScheduledGroup made = schedule_default(group, caps);
+    const ScheduledGroup made = autoschedule::schedule_default(group, caps);
     EXPECT_EQ(made.group_size(), kind == TargetKind::webgpu ? 128 : 1);
-    const auto read = parse_schedules(group, caps, to_string(made.schedules));
+    const auto read = schedule::parse_schedules(group, caps, to_string(made.schedules));
     ASSERT_TRUE(read) << read.error().to_string();
     EXPECT_EQ(ir::print(*lower(group, *read)), ir::print(made.kernel));
   }
@@ -95,10 +109,12 @@ TEST(Online, TilesFitInGroupMemory) {
   for (const int64_t rows : {37, 1 << 15}) {
     for (int64_t width = 16; width <= 256; width += 16) {
       WeightedSum weighted(ir::index(rows), ir::index(45), width);
-      const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, webgpu);
+      const auto launched =
+          group::group_stages(weighted.program, {{weighted.out.get()}, {}}, webgpu);
       ASSERT_EQ(launched.size(), 1U) << rows << " x " << width;
       const auto& group = std::get<Group>(launched[0]);
-      EXPECT_TRUE(schedule_at(group, webgpu, default_point(group, webgpu)))
+      EXPECT_TRUE(
+          autoschedule::schedule_at(group, webgpu, autoschedule::default_point(group, webgpu)))
           << rows << " x " << width;
     }
   }
@@ -106,7 +122,7 @@ TEST(Online, TilesFitInGroupMemory) {
 
 // A causal mask that a stage makes is made again for each score on CPUs, whoever reads it, too.
 TEST(Online, MasksOfPositionsAreComputedAgain) {
-  const Capabilities cpu = capabilities_of(TargetKind::cpu);
+  const Capabilities cpu = target::capabilities_of(TargetKind::cpu);
   WeightedSum weighted(ir::index(37), ir::index(45));
   const Buffer mask = matrix("mask", ir::index(37), ir::index(45));
   const Var i = ir::var("i"), j = ir::var("j");
@@ -115,12 +131,13 @@ TEST(Online, MasksOfPositionsAreComputedAgain) {
   scores.result = scores.result + ir::load(mask, {scores.axes[0], scores.axes[1]});
   weighted.program.insert(
       weighted.program.begin(),
-      map("mask", mask, {i, j}, ir::select(j <= ir::min(i + 3, ir::index(40)), shown, hidden)));
+      autoschedule::map("mask", mask, {i, j},
+                        ir::select(j <= ir::min(i + 3, ir::index(40)), shown, hidden)));
   EXPECT_EQ(weighted.launches({}, cpu), 1U);
   EXPECT_EQ(weighted.launches({mask.get()}, cpu), 2U);
   EXPECT_EQ(weighted.launches({}, webgpu), 2U);
 
-  const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, cpu);
+  const auto launched = group::group_stages(weighted.program, {{weighted.out.get()}, {}}, cpu);
   const Online online = online_of(std::get<Group>(launched[0]));
   ASSERT_TRUE(online.bound.get());
   EXPECT_EQ(ir::print(ir::simplify(online.bound)), "min(i + 3, 40) + 1");
@@ -142,7 +159,7 @@ TEST(Online, StoresScoresOfFewOrShortRows) {
 TEST(Online, FewRowsOfARunStoreTheirScores) {
   // Of a width that key_parts has no shape for.
   WeightedSum weighted(ir::dimension("queries", 64), ir::index(45), 144);
-  const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, webgpu);
+  const auto launched = group::group_stages(weighted.program, {{weighted.out.get()}, {}}, webgpu);
   ASSERT_EQ(launched.size(), 4U);
   for (size_t i = 0; i < launched.size(); ++i) {
     const auto& group = std::get<Group>(launched[i]);
@@ -153,39 +170,39 @@ TEST(Online, FewRowsOfARunStoreTheirScores) {
 }
 
 TEST(Online, StoresScoresInTextures) {
-  const Capabilities caps = capabilities_of(TargetKind::webgl);
+  const Capabilities caps = target::capabilities_of(TargetKind::webgl);
   EXPECT_GT(WeightedSum(ir::index(37), ir::index(45)).launches({}, caps), 1U);
 }
 
 // On CPUs a vector has a query in each lane: half of them would be idle.
 TEST(Online, FewRowsStoreTheirScoresOnCpus) {
   for (const TargetKind kind : {TargetKind::cpu, TargetKind::wasm}) {
-    const Capabilities caps = capabilities_of(kind);
+    const Capabilities caps = target::capabilities_of(kind);
     const int64_t few = caps.vector_lanes / 2;
     EXPECT_GT(WeightedSum(ir::index(few), ir::index(45)).launches({}, caps), 1U);
     EXPECT_EQ(WeightedSum(ir::index(few + 1), ir::index(45)).launches({}, caps), 1U);
 
     // A row alone stores its scores; few rows that are left over have a narrow tile.
     WeightedSum open(ir::dimension("queries", 64), ir::index(45));
-    const auto launched = group_stages(open.program, {{open.out.get()}, {}}, caps);
+    const auto launched = group::group_stages(open.program, {{open.out.get()}, {}}, caps);
     EXPECT_EQ(ir::print(std::get<Group>(launched[0]).last().output->shape[0]), "min(queries, 1)");
     const auto& many = std::get<Group>(launched.back());
     EXPECT_TRUE(is_walk(many));
     EXPECT_EQ(many.number, RowCount::more);
-    EXPECT_EQ(default_point(many, caps).size(), 2 * vector_parts);
+    EXPECT_EQ(autoschedule::default_point(many, caps).size(), 2 * vector_parts);
   }
 }
 
 // The memory that a work item of a machine with a small stack has.
 TEST(Online, TilesFitInPrivateMemory) {
-  const Capabilities caps = for_any_machine(capabilities_of(TargetKind::cpu));
+  const Capabilities caps = for_any_machine(target::capabilities_of(TargetKind::cpu));
   for (const int64_t width : {16, 32, 64, 80}) {
     WeightedSum weighted(ir::index(37), ir::index(45), width);
-    const auto launched = group_stages(weighted.program, {{weighted.out.get()}, {}}, caps);
+    const auto launched = group::group_stages(weighted.program, {{weighted.out.get()}, {}}, caps);
     ASSERT_EQ(launched.size(), 1U) << width;
     int64_t bytes = 0;
     ir::visit(
-        schedule_default(std::get<Group>(launched[0]), caps).kernel.body,
+        autoschedule::schedule_default(std::get<Group>(launched[0]), caps).kernel.body,
         [&](const ir::Stmt& stmt) {
           const auto* alloc = ir::as<ir::Alloc>(stmt);
           int64_t elements = alloc ? 4 : 0;
@@ -203,7 +220,7 @@ TEST(Online, TilesFitInPrivateMemory) {
 // A walk reads its operands where they are.
 TEST(Online, CopiesNoOperands) {
   for (const TargetKind kind : {TargetKind::cpu, TargetKind::wasm}) {
-    const Capabilities caps = capabilities_of(kind);
+    const Capabilities caps = target::capabilities_of(kind);
     for (const Expr& queries : {ir::index(197), Expr(ir::dimension("queries", 64))}) {
       WeightedSum weighted(queries, ir::index(197), 64);
       Ports ports;
@@ -218,7 +235,7 @@ TEST(Online, CopiesNoOperands) {
 
 // A bias of positions lies along the queries, which vectors hold.
 TEST(Online, TransposesConstantBiases) {
-  const Capabilities caps = capabilities_of(TargetKind::cpu);
+  const Capabilities caps = target::capabilities_of(TargetKind::cpu);
   const Expr queries = ir::index(49), keys = ir::index(49);
   WeightedSum weighted(queries, keys, 64);
   const Buffer bias = matrix("bias", queries, keys);
@@ -243,4 +260,4 @@ TEST(Online, OtherSumsStay) {
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::online

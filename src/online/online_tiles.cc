@@ -7,12 +7,14 @@
 #include "ir/simplify.h"
 #include "online/online_parts.h"
 
-namespace gossamer::schedule {
+namespace gossamer::online {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using stages::Group;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 // Vectors of group memory: rows of scores begin in different banks.
 constexpr int64_t padding = 4;
@@ -166,4 +168,4 @@ std::vector<Stage> online_stages(const Group& group, const Capabilities& caps) {
   return {scores, peaks, scales, tops, weights, totals, sums};
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::online

@@ -11,12 +11,15 @@
 #include "online/online_parts.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::online {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using stages::Along;
+using stages::Group;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 constexpr int64_t least_lanes = 4, most_width = 256, most_part = 8;
 constexpr int64_t some_keys = 48, least_keys = 8, most_tile_bytes = 96 << 10;
@@ -24,9 +27,10 @@ constexpr int64_t some_keys = 48, least_keys = 8, most_tile_bytes = 96 << 10;
 // Whether some operand has neighbours along an axis.
 bool lies_along(const Expr& operand, const ir::Var& axis, const Stage& last,
                 const Capabilities& caps) {
-  const ir::Bounds bounds = ops::bounds_of_terms(last);
+  const ir::Bounds bounds = stages::bounds_of_terms(last);
   return std::ranges::any_of(loads_of(operand), [&](const ir::Load* load) {
-    return along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds) == Along::contiguous;
+    return stages::along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds) ==
+           Along::contiguous;
   });
 }
 
@@ -42,7 +46,7 @@ bool is_plain(const Expr& operand) {
 bool is_dense(const Expr& value, const ir::Var& key, int64_t columns) {
   const auto* load = ir::as<ir::Load>(value);
   const size_t rank = load->indices.size();
-  return rank >= 2 && !is_blocked(load->buffer->layout) &&
+  return rank >= 2 && !stages::is_blocked(load->buffer->layout) &&
          load->indices[rank - 2].get() == key.get() &&
          ir::is_const(load->buffer->shape[rank - 1], columns);
 }
@@ -150,7 +154,7 @@ std::vector<Stage> vector_stages(const Group& group, const OnlineTile& tile,
   const Expr count = known_keys && *known_keys % tile.keys == 0
                          ? ir::index(tile.keys)
                          : ir::simplify(ir::min(keys - first_key, ir::index(tile.keys)));
-  const Expr parts = ceil_div(count, tile.part);
+  const Expr parts = stages::ceil_div(count, tile.part);
 
   Stage queries = part_stage(StageKind::compute, "queries", {step, row},
                              {ir::index(width), ir::index(tile.rows)});
@@ -245,4 +249,4 @@ std::vector<Stage> vector_stages(const Group& group, const Capabilities& caps) {
   return stages;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::online

@@ -38,7 +38,7 @@ Result<TensorData> load_tensor(const fs::path& path) {
   return TensorData{source.dtype, source.shape, std::move(source.bytes), std::move(source.strings)};
 }
 
-TensorData data_of(const graph::ConstantSource& source, Bytes model) {
+TensorData data_of(const stages::ConstantSource& source, Bytes model) {
   Bytes bytes = *bytes_of(source, model);
   return {source.dtype, source.shape, {bytes.begin(), bytes.end()}, {}};
 }
@@ -83,18 +83,18 @@ Result<> run_case(const fs::path& folder, const fs::path& set, std::string& stag
   stage = "lower";
   std::vector<size_t> numbers(signature.inputs.size());
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = i;
-  auto stages = graph::lower(signature, ops::builtin_catalog());
+  auto stages = lower::lower(signature, ops::builtin_catalog());
   if (!stages) {
     // Inputs that must be known when compiling, such as axes, get the values of this set.
     GS_ASSIGN(graph::Graph fixed, read_model(model, options));
     std::erase_if(numbers, [&](size_t i) {
       return known.constants.contains(signature.values[signature.inputs[i]].name);
     });
-    stages = graph::lower(fixed, ops::builtin_catalog());
+    stages = lower::lower(fixed, ops::builtin_catalog());
     if (!stages) return std::unexpected(stages.error());
   }
-  graph::fold_constants(*stages);
-  graph::merge_duplicates(*stages);
+  interp::fold_constants(*stages);
+  stages::merge_duplicates(*stages);
   stage = "run";
   std::vector<TensorData> feeds;  // one of strings is two
   for (size_t i : numbers) {
@@ -108,24 +108,24 @@ Result<> run_case(const fs::path& folder, const fs::path& set, std::string& stag
   }
   interp::Values values;
   interp::Variables variables;
-  for (const graph::StageConstant& constant : stages->constants) {
+  for (const stages::StageConstant& constant : stages->constants) {
     values[constant.buffer.get()] = data_of(constant.source, model);
   }
   for (size_t i = 0; i < stages->inputs.size(); ++i) {
     values[stages->inputs[i].buffer.get()] = feeds[i];
   }
-  for (const graph::Dim& dim : stages->dims) {
+  for (const stages::Dim& dim : stages->dims) {
     int64_t extent = feeds[static_cast<size_t>(dim.input)].shape[static_cast<size_t>(dim.axis)];
     variables[dim.var.get()] = ir::Scalar::of_int(ir::DType::index, extent);
   }
-  for (const graph::Check& check : stages->checks) {
+  for (const stages::Check& check : stages->checks) {
     if (!interp::evaluate(check.condition, variables, values).truthy()) return fail(check.message);
   }
   GS_TRY(interp::run_program(stages->program, values, variables));
   stage = "compare";
   for (size_t i = 0, file = 0; i < stages->outputs.size(); ++i, ++file) {
     GS_ASSIGN(TensorData want, load_tensor(set / cat("output_", file, ".pb")));
-    const graph::StageOutput& output = stages->outputs[i];
+    const stages::StageOutput& output = stages->outputs[i];
     auto found = values.find(output.buffer.get());
     if (found == values.end()) return fail("was not made");
     TensorData got = found->second;

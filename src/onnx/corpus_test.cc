@@ -38,8 +38,8 @@ std::string without_places(const std::string& stages) {
 // The stages of a graph after it has been written and read, and what was written.
 Result<std::string> read_again(const std::string& written, graph::Graph& graph) {
   GS_ASSIGN(graph, read_model(std::as_bytes(std::span(written))));
-  GS_ASSIGN(const graph::StageGraph stages, graph::lower(graph, ops::builtin_catalog()));
-  return without_places(graph::print(stages));
+  GS_ASSIGN(const stages::StageGraph stages, lower::lower(graph, ops::builtin_catalog()));
+  return without_places(stages::print(stages));
 }
 
 // A graph that is written reads back as one of the same stages, but for names within regions that
@@ -74,16 +74,16 @@ std::string try_model(const std::vector<std::byte>& bytes, const fs::path& path,
   const auto graph = read_model(bytes);
   if (!graph) return "READ " + graph.error().to_string();
   ++tally.read;
-  auto stages = graph::lower(*graph, ops::builtin_catalog());
+  auto stages = lower::lower(*graph, ops::builtin_catalog());
   if (!stages) {
     EXPECT_FALSE(stages.error().where.empty()) << path << ": " << stages.error().to_string();
     return "LOWER " + stages.error().to_string();
   }
   ++tally.lowered;
-  expect_written_the_same(*graph, bytes, graph::print(*stages), path);
-  graph::merge_duplicates(*stages);
-  graph::drop_dead(*stages);
-  EXPECT_FALSE(graph::print(*stages).empty());
+  expect_written_the_same(*graph, bytes, stages::print(*stages), path);
+  stages::merge_duplicates(*stages);
+  stages::drop_dead(*stages);
+  EXPECT_FALSE(stages::print(*stages).empty());
   return cat("ok ", graph->nodes.size(), " nodes, ", stages->program.size(), " stages");
 }
 

@@ -89,7 +89,7 @@ std::optional<int> guess_rank(const ImportNode& node, size_t index, const Upgrad
   if (index > 0) return std::nullopt;
   if (node.op == "Flatten" || node.op == "Gemm") return 2;
   if (node.op == "Reshape" && node.inputs.size() > 1) {
-    const graph::ConstantSource* shape = scope.facts(node.inputs[1]).constant;
+    const stages::ConstantSource* shape = scope.facts(node.inputs[1]).constant;
     if (shape && shape->shape.size() == 1) return static_cast<int>(shape->shape[0]);
   }
   if (one_of(node.op, broadcasters)) {

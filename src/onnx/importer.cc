@@ -185,7 +185,7 @@ Result<> Importer::add_default(const ProtoValue& input, ValueId constant, Scope&
     return fail("has a default value, which is compiled in, so its shape cannot be given",
                 cat("keep it an input: --keep-input ", name));
   }
-  graph::ConstantSource value = *scope.graph->values[constant].constant;
+  stages::ConstantSource value = *scope.graph->values[constant].constant;
   if (input.is_tensor) {
     GS_ASSIGN(const ir::DType dtype, dtype_of(input.element_type));
     if (dtype != value.dtype)
@@ -242,7 +242,7 @@ Result<> Importer::add_input(const ProtoValue& input, const std::string& name,
   graph::Graph& graph = *scope.graph;
   auto given = options_.known.constants.find(name);
   if (!scope.parent && given != options_.known.constants.end()) {
-    graph::ConstantSource source;
+    stages::ConstantSource source;
     source.dtype = given->second.dtype;
     source.shape = given->second.shape;
     source.bytes = given->second.bytes;
@@ -341,7 +341,7 @@ Result<> Importer::import_node(const ProtoNode& proto, Scope& scope) {
 }
 
 Result<> Importer::import_constant(const ProtoNode& proto, const ImportNode& node, Scope& scope) {
-  graph::ConstantSource source;
+  stages::ConstantSource source;
   const ProtoAttribute* value = nullptr;
   for (const ProtoAttribute& attribute : proto.attributes) {
     if (attribute.name.starts_with("value")) value = &attribute;

@@ -53,12 +53,12 @@ class Importer {
   Result<> import_regions(const ImportNode& node, graph::Node& made, Scope& scope);
   Result<ImportNode> convert(const ProtoNode& proto, const Scope& scope);
   Result<ops::Attribute> convert(const ProtoAttribute& attribute);
-  Result<graph::ConstantSource> constant_of(const ProtoTensor& tensor);
-  Result<graph::ConstantSource> constant_of(const ProtoSparse& tensor);
+  Result<stages::ConstantSource> constant_of(const ProtoTensor& tensor);
+  Result<stages::ConstantSource> constant_of(const ProtoSparse& tensor);
   Result<int64_t> opset_of(const std::string& domain, const Scope& scope) const;
 
   Result<> define(Scope& scope, const std::string& name, graph::ValueId id);
-  graph::ValueId add_constant(Scope& scope, std::string name, graph::ConstantSource source);
+  graph::ValueId add_constant(Scope& scope, std::string name, stages::ConstantSource source);
   std::optional<graph::ValueId> find(Scope& scope, std::string_view name) const;
   ValueFacts facts(const Scope& scope, std::string_view name) const;
   UpgradeScope upgrade_scope(Scope& scope);

@@ -6,8 +6,8 @@
 namespace gossamer::onnx {
 namespace {
 
-using graph::ConstantSource;
 using graph::ValueId;
+using stages::ConstantSource;
 
 std::vector<std::string> owned(const std::vector<std::string_view>& names) {
   return {names.begin(), names.end()};

@@ -163,7 +163,7 @@ TEST(Reader, GivesInputsValues) {
                                    {value("y", {})}}),
                             options);
   EXPECT_EQ(graph.inputs.size(), 1u);
-  EXPECT_TRUE(graph::lower(graph, ops::builtin_catalog()).has_value());
+  EXPECT_TRUE(lower::lower(graph, ops::builtin_catalog()).has_value());
 }
 
 TEST(Reader, SortsNodes) {
@@ -389,7 +389,7 @@ TEST(Reader, TakesConstantBranches) {
                            {tensor<uint8_t>("c", 9, {}, {1})}});
   graph::Graph graph = read(message);
   ASSERT_EQ(graph.nodes.size(), 1u);
-  auto stages = graph::lower(graph, ops::builtin_catalog());
+  auto stages = lower::lower(graph, ops::builtin_catalog());
   ASSERT_TRUE(stages.has_value()) << stages.error().to_string();
   ASSERT_EQ(stages->program.size(), 1u);
   EXPECT_EQ(stages->program[0].stage()->origin, "Exp \"out\"");
@@ -403,7 +403,7 @@ TEST(Reader, BoundsShapeArithmetic) {
         model({{value("x", {"n"})}, std::move(nodes), {value("y", {})}, std::move(constants)});
     auto graph = read_model(bytes_of(message));
     EXPECT_TRUE(graph.has_value());
-    auto stages = graph::lower(*graph, ops::builtin_catalog());
+    auto stages = lower::lower(*graph, ops::builtin_catalog());
     return stages ? "" : stages.error().to_string();
   };
   std::vector<Message> squares{node("Shape", {"x"}, {"s0"})};
@@ -441,7 +441,7 @@ TEST(Reader, SurvivesDamage) {
   int whole = 0;
   for (size_t length = 0; length <= message.bytes.size(); ++length) {
     auto graph = read_model(bytes_of(message).first(length));
-    if (graph) whole += graph::lower(*graph, ops::builtin_catalog()).has_value();
+    if (graph) whole += lower::lower(*graph, ops::builtin_catalog()).has_value();
   }
   EXPECT_GE(whole, 1);
   for (size_t at = 0; at < message.bytes.size(); ++at) {
@@ -449,7 +449,7 @@ TEST(Reader, SurvivesDamage) {
       Message damaged = message;
       damaged.bytes[at] = static_cast<char>(damaged.bytes[at] ^ (1 << bit));
       auto graph = read_model(bytes_of(damaged));
-      if (graph) (void)graph::lower(*graph, ops::builtin_catalog());
+      if (graph) (void)lower::lower(*graph, ops::builtin_catalog());
     }
   }
 }

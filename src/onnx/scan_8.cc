@@ -107,7 +107,7 @@ Result<> Importer::import_scan_8(const ImportNode& node, Scope& scope) {
   }
   if (has_lengths) {
     const auto number = [&](int64_t value) {
-      graph::ConstantSource source;
+      stages::ConstantSource source;
       source.dtype = ir::DType::i64;
       source.bytes = ops::int64s({}, {value}).bytes;
       return add_constant(inner, cat(node.name, "\n#", value), std::move(source));

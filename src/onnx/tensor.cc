@@ -12,8 +12,8 @@
 namespace gossamer::onnx {
 namespace {
 
-using graph::ConstantSource;
 using ir::DType;
+using stages::ConstantSource;
 
 constexpr uint64_t max_bytes = uint64_t{1} << 48;
 

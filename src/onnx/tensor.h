@@ -16,9 +16,10 @@ namespace gossamer::onnx {
 Result<ir::DType> dtype_of(int onnx_type);
 
 struct TensorSource {
-  Bytes model;                      // byte ranges are relative to its start
-  std::vector<std::string>* files;  // external files, see graph::ConstantSource; new ones are added
-  size_t copy_limit = 0;            // tensors of at most so many bytes are copied
+  Bytes model;  // byte ranges are relative to its start
+  std::vector<std::string>*
+      files;              // external files, see stages::ConstantSource; new ones are added
+  size_t copy_limit = 0;  // tensors of at most so many bytes are copied
   ExternalFiles* external = nullptr;  // for small tensors in external files; may be null
 };
 
@@ -29,19 +30,19 @@ Result<std::string> location_of(const ProtoTensor& tensor);
 // dims say, an external path that is absolute or leaves the folder.
 // A copied tensor has one element a byte at least; a range of four- or two-bit ones stays
 // packed.
-Result<graph::ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource& source);
+Result<stages::ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource& source);
 
 // The same tensor dense. `room`: bytes that a model's sparse tensors may still take, as a few bytes
 // of a file can ask for any number. Errors: those of read_tensor, parts in external files, indices
 // out of range, strings, no room.
 constexpr uint64_t max_dense = uint64_t{1} << 28;
-Result<graph::ConstantSource> read_sparse(const ProtoSparse& tensor, const TensorSource& source,
-                                          uint64_t& room);
+Result<stages::ConstantSource> read_sparse(const ProtoSparse& tensor, const TensorSource& source,
+                                           uint64_t& room);
 
 // Elements of four or two bits, one a byte; integers are extended by their sign.
 std::vector<std::byte> unpack(Bytes packed, ir::DType dtype, uint64_t count);
 
 // The bytes of a constant where they are at hand (copied, or in the model); else std::nullopt.
-std::optional<Bytes> bytes_of(const graph::ConstantSource& constant, Bytes model);
+std::optional<Bytes> bytes_of(const stages::ConstantSource& constant, Bytes model);
 
 }  // namespace gossamer::onnx

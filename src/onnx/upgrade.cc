@@ -81,7 +81,7 @@ void UpgradeStep::integers_to_input(std::string_view attribute, size_t index) {
 }
 
 std::optional<std::vector<double>> UpgradeStep::known(const std::string& value) const {
-  const graph::ConstantSource* constant = facts(value).constant;
+  const stages::ConstantSource* constant = facts(value).constant;
   if (!constant || constant->dtype == DType::string) return std::nullopt;
   size_t size = static_cast<size_t>(ir::byte_size(constant->dtype));
   std::vector<double> values;

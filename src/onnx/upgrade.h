@@ -25,7 +25,7 @@ struct ImportNode {
 struct ValueFacts {
   std::optional<ir::DType> dtype;
   std::optional<int> rank;
-  const graph::ConstantSource* constant = nullptr;  // with its bytes, else null
+  const stages::ConstantSource* constant = nullptr;  // with its bytes, else null
 };
 
 struct UpgradeScope {

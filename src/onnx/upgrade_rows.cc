@@ -200,7 +200,7 @@ Result<> resize_10(Step& step) { return resize_asymmetric(step, step.input(1)); 
 // Absent inputs could be written as empty tensors.
 Result<> resize_11(Step& step) {
   for (size_t i = 1; i < step.node.inputs.size(); ++i) {
-    const graph::ConstantSource* constant = step.facts(step.input(i)).constant;
+    const stages::ConstantSource* constant = step.facts(step.input(i)).constant;
     if (constant && std::ranges::find(constant->shape, 0) != constant->shape.end()) {
       step.set_input(i, "");
     }

@@ -15,10 +15,10 @@
 namespace gossamer::onnx {
 namespace {
 
-using graph::ConstantSource;
 using graph::Graph;
 using graph::no_value;
 using graph::ValueId;
+using stages::ConstantSource;
 
 // Fields of ONNX's messages, by their numbers in onnx.proto3.
 namespace model_field {

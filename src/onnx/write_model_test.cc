@@ -23,8 +23,8 @@ graph::Value value_of(std::string name, std::vector<ir::Expr> shape) {
 }
 
 std::string stages_of(const graph::Graph& graph) {
-  const auto stages = graph::lower(graph, ops::builtin_catalog());
-  return stages ? graph::print(*stages) : stages.error().to_string();
+  const auto stages = lower::lower(graph, ops::builtin_catalog());
+  return stages ? stages::print(*stages) : stages.error().to_string();
 }
 
 graph::Graph read(Bytes bytes) {

@@ -17,9 +17,16 @@
 
 namespace gossamer::ops {
 
+using ir::Buffer;
 using ir::DType;
+using ir::Expr;
 using ir::index;
 using ir::Type;
+using ir::Var;
+using stages::Accumulators;
+using stages::Program;
+using stages::Stage;
+using stages::StageKind;
 using Point = std::span<const Expr>;
 using Shape = std::vector<Expr>;  // extents of type index
 

@@ -44,7 +44,7 @@ Accumulators make_accumulators(Builder::Join join, Type type) {
     case sum:
       break;
   }
-  return {sum_accumulator(left, right)};
+  return {stages::sum_accumulator(left, right)};
 }
 
 Shape simplified(const Builder& builder, Shape shape) {

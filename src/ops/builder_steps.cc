@@ -73,7 +73,7 @@ Result<std::vector<Expr>> Builder::read(const Tensor& tensor) {
     variables.push_back(ir::var(count == 1 ? name : cat(name, ".", k)));
     values.push_back(variables.back());
   }
-  program.push_back(read_step(tensor.buffer, std::move(variables)));
+  program.push_back(stages::read_step(tensor.buffer, std::move(variables)));
   known_[tensor.buffer.get()] = values;
   return values;
 }
@@ -84,7 +84,7 @@ Expr Builder::named(const char* name, const Expr& value) {
   ir::visit(value, [&](const Expr&) { return ++parts <= max_unnamed; });
   if (parts <= max_unnamed) return value;
   const Var variable = ir::var(unique_name(name));
-  program.push_back(set_step({variable}, {value}));
+  program.push_back(stages::set_step({variable}, {value}));
   return variable;
 }
 
@@ -98,12 +98,12 @@ Result<Builder::Round> Builder::loop(
   for (size_t k = 0; k < initial.size(); ++k) {
     const Buffer& from = initial[k].buffer;
     states.push_back(ir::buffer(unique_name(cat(name, ".state")), from->dtype, from->shape));
-    program.push_back(copy_stage(unique_name(cat(name, ".initial")), from, states.back()));
+    program.push_back(stages::copy_stage(unique_name(cat(name, ".initial")), from, states.back()));
     result.states.push_back({states.back(), std::nullopt});
   }
   const Var round = ir::var(unique_name(cat(name, ".round")));
   const size_t start = program.size();
-  program.push_back(loop_step(round, rounds, carried.empty() ? Expr() : Expr(carried[0])));
+  program.push_back(stages::loop_step(round, rounds, carried.empty() ? Expr() : Expr(carried[0])));
   const auto known = known_;
   const ir::Bounds outside = bounds;
   const int64_t last = ir::as_int(rounds).value_or(int64_t{1} << 31) - 1;
@@ -124,18 +124,18 @@ Result<Builder::Round> Builder::loop(
     Shape shape{rounds};
     shape.insert(shape.end(), row.shape().begin(), row.shape().end());
     const Buffer all = ir::buffer(unique_name(cat(name, ".rows")), row.dtype(), shape);
-    Stage fill = copy_stage(unique_name(cat(name, ".fill")), all, all);
+    Stage fill = stages::copy_stage(unique_name(cat(name, ".fill")), all, all);
     fill.result = ir::zero(row.dtype());
     fills.push_back(std::move(fill));
-    program.push_back(row_stage(unique_name(cat(name, ".row")), all, round, row.buffer));
+    program.push_back(stages::row_stage(unique_name(cat(name, ".row")), all, round, row.buffer));
     result.rows.push_back({all, std::nullopt});
   }
-  for (Stage& stage : advance_states(states, next)) {
+  for (Stage& stage : stages::advance_states(states, next)) {
     stage.name = unique_name(stage.name);
     program.push_back(std::move(stage));
   }
-  if (made.carried) program.push_back(read_step(made.carried.buffer, carried));
-  program.push_back(end_step());
+  if (made.carried) program.push_back(stages::read_step(made.carried.buffer, carried));
+  program.push_back(stages::end_step());
   program.insert(program.begin() + static_cast<std::ptrdiff_t>(start),
                  std::make_move_iterator(fills.begin()), std::make_move_iterator(fills.end()));
   for (Stage& stage : stages_of(program)) stage.origin = node_name_;

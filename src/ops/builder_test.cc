@@ -153,7 +153,7 @@ TEST(Builder, MakesContractionsOfTwoLoads) {
   EXPECT_EQ(run.stages[0].name, "conv.pad");
   const Stage& conv = run.stages[1];
   EXPECT_EQ(conv.kind, StageKind::reduce);
-  EXPECT_TRUE(ops::is_sum(conv.accumulators));
+  EXPECT_TRUE(stages::is_sum(conv.accumulators));
   const auto* product = ir::as<ir::Binary>(conv.values[0]);
   ASSERT_TRUE(product);
   EXPECT_TRUE(ir::as<ir::Load>(product->a) && ir::as<ir::Load>(product->b));

@@ -10,6 +10,8 @@
 namespace gossamer::ops {
 namespace {
 
+using stages::Stage;
+
 class CatalogTest : public testing::TestWithParam<const OpDef*> {};
 
 std::vector<const OpDef*> all_entries() {

@@ -12,6 +12,9 @@ namespace {
 
 using ir::DType;
 using ir::UnaryOp;
+using stages::Accumulators;
+using stages::Stage;
+using stages::StageKind;
 using Maybe = std::optional<Expr>;
 
 constexpr int64_t max_elements = 1024;

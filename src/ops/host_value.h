@@ -12,6 +12,8 @@
 
 namespace gossamer::ops {
 
+using ir::Expr;
+
 // The host value of a buffer, or null. Form of the elements: see Tensor::host.
 using HostLookup = std::function<const std::vector<Expr>*(const ir::BufferNode*)>;
 
@@ -23,6 +25,7 @@ std::optional<std::vector<Expr>> host_elements(ir::DType dtype, std::span<const 
 
 // The elements of a small compute or reduce stage whose loads are all of host values; std::nullopt
 // where it has others, an operation without a host form, or a load at an unknown place.
-std::optional<std::vector<Expr>> evaluate_on_host(const Stage& stage, const HostLookup& lookup);
+std::optional<std::vector<Expr>> evaluate_on_host(const stages::Stage& stage,
+                                                  const HostLookup& lookup);
 
 }  // namespace gossamer::ops

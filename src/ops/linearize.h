@@ -8,6 +8,8 @@
 
 namespace gossamer::ops {
 
+using ir::Expr;
+
 // The point of `from` with the same row-major position as `point` of `to`. Axes are matched in
 // groups of equal products, so [b, 4, 6] -> [b, 24] leaves b alone and divides only within the
 // rest.

@@ -11,6 +11,8 @@
 namespace gossamer::ops {
 namespace {
 
+using stages::Stage;
+
 class Reads {
  public:
   Reads(const Stage& stage, const FitsFn& fits) : fits_(fits) {

@@ -12,6 +12,9 @@
 namespace gossamer::ops {
 namespace {
 
+using stages::Stage;
+using stages::StageKind;
+
 using LoadPart = std::function<Expr(const ir::Load& load, const StringPart& part)>;
 
 // What a value of type string is in one of the two tensors; ir::zero is the empty string.

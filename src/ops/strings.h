@@ -7,6 +7,8 @@
 
 namespace gossamer::ops {
 
+using ir::Buffer;
+
 struct StringPart {
   Buffer bytes, lengths;
 };
@@ -16,8 +18,8 @@ using StringParts = std::unordered_map<const ir::BufferNode*, StringPart>;
 // ir::zero, the empty string), as a
 // stage that moves their bytes and one that moves their lengths. Both lack outputs' names.
 struct SplitStage {
-  Stage bytes, lengths;
+  stages::Stage bytes, lengths;
 };
-SplitStage split_strings(const Stage& stage, const StringParts& parts);
+SplitStage split_strings(const stages::Stage& stage, const StringParts& parts);
 
 }  // namespace gossamer::ops

@@ -7,10 +7,13 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::schedule {
+namespace gossamer::records {
 namespace {
 
 using ir::Expr;
+using stages::Group;
+using stages::Member;
+using target::Capabilities;
 
 // The text of a group's stages, with buffers and dimensions by number.
 class Text {
@@ -18,15 +21,15 @@ class Text {
   GroupText of(const Group& group) {
     std::string text;
     for (const Member& member : group.members) {
-      ops::Stage stage = member.stage;
+      stages::Stage stage = member.stage;
       stage.name = stage.origin = stage.side = "";
-      for (const ir::Buffer& input : ops::inputs_of(stage)) number(input);
+      for (const ir::Buffer& input : stages::inputs_of(stage)) number(input);
       number(stage.output);
-      for (const ir::Var& var : ops::own_variables(stage)) own_.insert(var.get());
-      ops::replace_inputs(stage, buffers_);
+      for (const ir::Var& var : stages::own_variables(stage)) own_.insert(var.get());
+      stages::replace_inputs(stage, buffers_);
       stage.output = buffers_.at(stage.output.get());
-      ops::visit_exprs(stage, ops::any_role, [&](Expr& expr) { expr = numbered(expr); });
-      text += cat(ops::print(stage), member.written ? "written\n" : "");
+      stages::visit_exprs(stage, stages::any_role, [&](Expr& expr) { expr = numbered(expr); });
+      text += cat(stages::print(stage), member.written ? "written\n" : "");
     }
     return {std::move(layouts_), std::move(text)};
   }
@@ -86,7 +89,7 @@ std::string class_of(const Capabilities& capabilities) {
 }
 
 std::optional<int> recorded_for(const PointSource* records, StageQuestion question,
-                                const ops::Stage& stage, const Capabilities& capabilities,
+                                const stages::Stage& stage, const Capabilities& capabilities,
                                 const Capabilities* hardware, int rule) {
   std::optional<int> recorded;
   if (records && hardware) recorded = (records->*question)(stage, *hardware, rule);
@@ -94,4 +97,4 @@ std::optional<int> recorded_for(const PointSource* records, StageQuestion questi
   return recorded;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::records

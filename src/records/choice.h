@@ -10,55 +10,58 @@
 #include "stages/group.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::records {
 
 // A group as text, without names: how its buffers lie, and its stages.
 struct GroupText {
   std::string layouts, stages;
 };
-GroupText text_of(const Group& group);
+GroupText text_of(const stages::Group& group);
 // What points belong to, whatever model the group is part of: that text, hashed.
-std::string key_of(const Group& group);
+std::string key_of(const stages::Group& group);
 std::string hash_of(std::string_view text);
 // What they were measured on: "cpu" (vectors of 512 bits), "cpu.256", "cpu.128", "wasm",
 // "wasm.relaxed", "webgl", "webgpu.hardware", "webgpu.software".
-std::string class_of(const Capabilities& capabilities);
+std::string class_of(const target::Capabilities& capabilities);
 
 // Points to take instead of the default ones (records.h).
 class PointSource {
  public:
   struct Candidate {
-    Point point;
+    schedule::Point point;
     std::string near;     // the kernel whose it is, if not its own
     std::string shipped;  // the class of devices whose records have it, if any
   };
 
   virtual ~PointSource() = default;
   // The first that is legal is the group's; without one, the default point stays.
-  virtual std::vector<Candidate> points_of(const Group& group,
-                                           const Capabilities& capabilities) const = 0;
+  virtual std::vector<Candidate> points_of(const stages::Group& group,
+                                           const target::Capabilities& capabilities) const = 0;
   // Of this very kernel; null: there is none.
-  virtual const Point* find(const std::string& key, const std::string& machine) const = 0;
+  virtual const schedule::Point* find(const std::string& key, const std::string& machine) const = 0;
   // Along which axis the output of a stage lies in vectors, in place of `rule` (layout.h); -1: it
   // is plain. None: nothing is recorded.
-  virtual std::optional<int> axis_of(const ops::Stage& /*stage*/,
-                                     const Capabilities& /*capabilities*/, int /*rule*/) const {
+  virtual std::optional<int> axis_of(const stages::Stage& /*stage*/,
+                                     const target::Capabilities& /*capabilities*/,
+                                     int /*rule*/) const {
     return std::nullopt;
   }
   // The edge of the tiles that a convolution is computed in, in place of `rule` (winograd.h). None:
   // nothing is recorded.
-  virtual std::optional<int> tile_of(const ops::Stage& /*stage*/,
-                                     const Capabilities& /*capabilities*/, int /*rule*/) const {
+  virtual std::optional<int> tile_of(const stages::Stage& /*stage*/,
+                                     const target::Capabilities& /*capabilities*/,
+                                     int /*rule*/) const {
     return std::nullopt;
   }
 };
 
 // What a source, which may be null, has of a stage by one of the two above: `hardware`'s choice,
 // where there are such adapters and it is recorded, before that for any adapter.
-using StageQuestion = std::optional<int> (PointSource::*)(const ops::Stage&, const Capabilities&,
-                                                          int) const;
+using StageQuestion = std::optional<int> (PointSource::*)(const stages::Stage&,
+                                                          const target::Capabilities&, int) const;
 std::optional<int> recorded_for(const PointSource* records, StageQuestion question,
-                                const ops::Stage& stage, const Capabilities& capabilities,
-                                const Capabilities* hardware, int rule);
+                                const stages::Stage& stage,
+                                const target::Capabilities& capabilities,
+                                const target::Capabilities* hardware, int rule);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::records

@@ -7,11 +7,19 @@
 #include "autoschedule/default_schedule.h"
 #include "autoschedule/test_stages.h"
 
-namespace gossamer::schedule {
+namespace gossamer::records {
 namespace {
 
+using autoschedule::blocked;
+using autoschedule::wasm;
+using ir::Expr;
+using schedule::List;
+using stages::Group;
+using stages::Stage;
+using target::Capabilities;
+
 std::string read_back(std::string_view text) {
-  const auto point = parse_point(text);
+  const auto point = schedule::parse_point(text);
   return point ? to_string(*point) : point.error().to_string();
 }
 
@@ -34,15 +42,15 @@ TEST(Choice, ListsAreWrittenFromTexts) {
 }
 
 std::string refused(const Group& group, const Capabilities& caps, std::string_view text) {
-  const auto point = parse_point(text);
+  const auto point = schedule::parse_point(text);
   if (!point) return point.error().to_string();
-  const auto made = schedule_at(group, caps, *point);
+  const auto made = autoschedule::schedule_at(group, caps, *point);
   return made ? "" : made.error().to_string();
 }
 
 // Whatever a file says, the compiler goes on with the default point.
 TEST(Choice, PointsThatTheStageDoesNotHave) {
-  const Group group = single_group(product());
+  const Group group = single_group(autoschedule::product());
   const std::pair<const char*, const char*> wrong[]{
       {"map", "a stage of pattern contraction has no point of map"},
       {"rows", "a stage of pattern contraction has no point of rows"},
@@ -67,7 +75,7 @@ TEST(Choice, PointsThatTheStageDoesNotHave) {
        "schedule of \"sum\": the stage has no accumulators"},
   };
   for (const auto& [text, error] : wrong) EXPECT_EQ(refused(group, wasm, text), error);
-  EXPECT_EQ(refused(group, capabilities_of(TargetKind::webgpu),
+  EXPECT_EQ(refused(group, target::capabilities_of(TargetKind::webgpu),
                     "contraction: reorder(k..); accumulate(k..); fuse(..) -> item; split(item, "
                     "1000, guard) -> item, t; bind(t, group)"),
             "bind(t, group): cannot bind t to group: a workgroup of webgpu has at most 256 "
@@ -81,35 +89,36 @@ TEST(Choice, OneListForSeveralSizes) {
       "reorder(k.., k0, row); accumulate(k..); peel(k0.block); unroll(k.., 4); unroll(row); "
       "fuse(..) -> item; bind(item, grid)";
   const auto trace = [&](Expr m, Expr k) {
-    const auto made = schedule_at(single_group(product(std::move(m), std::move(k), index(3))), wasm,
-                                  *parse_point(text));
+    const auto made = autoschedule::schedule_at(
+        single_group(autoschedule::product(std::move(m), std::move(k), ir::index(3))), wasm,
+        *schedule::parse_point(text));
     return made ? to_string(made->schedules) : made.error().to_string();
   };
   const std::string walk = "reorder(j, k.block, k, row); accumulate(k.block); ",
                     launch = "unroll(row); fuse(i.tile, j) -> item; bind(item, grid)";
-  EXPECT_EQ(trace(index(8), index(16)),
+  EXPECT_EQ(trace(ir::index(8), ir::index(16)),
             "contraction: split(i, 4) -> i.tile, row; split(k, 8) -> k.block, k; " + walk +
                 "split(k, 4); unroll(k.inner); " + launch);
-  EXPECT_EQ(trace(index(6), index(18)),
+  EXPECT_EQ(trace(ir::index(6), ir::index(18)),
             "contraction: split(i, 4, shift) -> i.tile, row; split(k, 8, guard) -> k.block, k; " +
                 walk + "peel(k.block) -> k'; unroll(k'); split(k, 4); unroll(k.inner); " + launch);
-  EXPECT_EQ(trace(ir::var("m"), index(16)),
+  EXPECT_EQ(trace(ir::var("m"), ir::index(16)),
             "contraction: split(i, 4, clamp) -> i.tile, row; split(k, 8) -> k.block, k; " + walk +
                 "split(k, 4); unroll(k.inner); " + launch);
 }
 
 TEST(Choice, KeysAreOfWhatIsComputed) {
-  Stage one = product(), other = product();
+  Stage one = autoschedule::product(), other = autoschedule::product();
   other.name = "another";
   other.origin = "a layer";
   EXPECT_EQ(key_of(single_group(one)), key_of(single_group(other)));
   EXPECT_NE(key_of(single_group(one)),
-            key_of(single_group(product(index(6), index(10), index(9)))));
-  EXPECT_EQ(key_of(single_group(product(ir::var("n"), index(4), index(4)))),
-            key_of(single_group(product(ir::var("m"), index(4), index(4)))));
-  EXPECT_NE(key_of(single_group(twice())),
-            key_of(single_group(twice(index(3), index(10), blocked))));
+            key_of(single_group(autoschedule::product(ir::index(6), ir::index(10), ir::index(9)))));
+  EXPECT_EQ(key_of(single_group(autoschedule::product(ir::var("n"), ir::index(4), ir::index(4)))),
+            key_of(single_group(autoschedule::product(ir::var("m"), ir::index(4), ir::index(4)))));
+  EXPECT_NE(key_of(single_group(autoschedule::twice())),
+            key_of(single_group(autoschedule::twice(ir::index(3), ir::index(10), blocked))));
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::records

@@ -6,8 +6,12 @@
 #include "ir/build.h"
 #include "stages/group.h"
 
-namespace gossamer::schedule {
+namespace gossamer::records {
 namespace {
+
+using schedule::Point;
+using stages::Group;
+using target::Capabilities;
 
 constexpr std::string_view axis_word = "axis=", plain_word = "plain";
 constexpr std::string_view winograd_word = "winograd=", direct_word = "direct";
@@ -22,7 +26,7 @@ double product_of(const std::vector<ir::Expr>& extents) {
 
 }  // namespace
 
-std::string choice_key_of(const ops::Stage& stage, StageChoice::Of of) {
+std::string choice_key_of(const stages::Stage& stage, StageChoice::Of of) {
   return hash_of(cat(name_of(of), "\n", text_of(single_group(stage)).stages));
 }
 
@@ -82,28 +86,28 @@ const Point* LayoutWatch::find(const std::string& key, const std::string& machin
   return points_ ? points_->find(key, machine) : nullptr;
 }
 
-std::optional<int> LayoutWatch::axis_of(const ops::Stage& stage, const Capabilities& capabilities,
-                                        int rule) const {
+std::optional<int> LayoutWatch::axis_of(const stages::Stage& stage,
+                                        const Capabilities& capabilities, int rule) const {
   return note(stage, capabilities, layout_along(rule),
               layouts_ ? layouts_->axis_of(stage, capabilities, rule) : std::nullopt);
 }
 
-std::optional<int> LayoutWatch::tile_of(const ops::Stage& stage, const Capabilities& capabilities,
-                                        int rule) const {
+std::optional<int> LayoutWatch::tile_of(const stages::Stage& stage,
+                                        const Capabilities& capabilities, int rule) const {
   return note(stage, capabilities, by_tiles_of(rule),
               layouts_ ? layouts_->tile_of(stage, capabilities, rule) : std::nullopt);
 }
 
-std::optional<int> LayoutWatch::note(const ops::Stage& stage, const Capabilities& capabilities,
+std::optional<int> LayoutWatch::note(const stages::Stage& stage, const Capabilities& capabilities,
                                      StageChoice rule, std::optional<int> recorded) const {
   // A stage may be asked about once a kind of adapter, one after the other.
   if (outputs_.empty() || !outputs_.back().same(stage.output) || seen_.back().rule.of != rule.of) {
     SeenLayout seen{choice_key_of(stage, rule.of), {}, stage.name, stage.origin, rule};
-    seen.reduces = stage.kind == ops::StageKind::reduce;
+    seen.reduces = stage.kind == stages::StageKind::reduce;
     for (const ir::Expr& extent : stage.extents)
       seen.extents.push_back(ir::as_int(extent).value_or(0));
     seen.work = product_of(stage.extents) * product_of(stage.reduce_extents);
-    for (const ir::Buffer& input : ops::inputs_of(stage)) {
+    for (const ir::Buffer& input : stages::inputs_of(stage)) {
       for (size_t made = 0; made < outputs_.size(); ++made) {
         if (seen_[made].rule.of == rule.of && outputs_[made].same(input))
           seen.reads.push_back(made);
@@ -117,4 +121,4 @@ std::optional<int> LayoutWatch::note(const ops::Stage& stage, const Capabilities
   return mode_ == Mode::apply ? recorded : std::nullopt;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::records

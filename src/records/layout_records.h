@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "records/choice.h"
 
-namespace gossamer::schedule {
+namespace gossamer::records {
 
 // The edge of a tile of points (rewrite/winograd.h); `direct` is the sum as the stage has it.
 constexpr int direct = 0;
@@ -31,7 +31,7 @@ constexpr StageChoice by_tiles_of(int edge) { return {StageChoice::Of::algorithm
 
 // Of a stage before anything has a layout, so it stays whatever is chosen; of either choice another
 // one. No kernel has it.
-std::string choice_key_of(const ops::Stage& stage, StageChoice::Of of);
+std::string choice_key_of(const stages::Stage& stage, StageChoice::Of of);
 
 // "axis=1"; of -1 "plain": row-major, a reduction in vectors along its own axes. "direct",
 // "winograd=4". Reads back.
@@ -72,16 +72,16 @@ class LayoutWatch : public PointSource {
 
   const std::vector<SeenLayout>& seen() const { return seen_; }
 
-  std::vector<Candidate> points_of(const Group& group,
-                                   const Capabilities& capabilities) const override;
-  const Point* find(const std::string& key, const std::string& machine) const override;
-  std::optional<int> axis_of(const ops::Stage& stage, const Capabilities& capabilities,
+  std::vector<Candidate> points_of(const stages::Group& group,
+                                   const target::Capabilities& capabilities) const override;
+  const schedule::Point* find(const std::string& key, const std::string& machine) const override;
+  std::optional<int> axis_of(const stages::Stage& stage, const target::Capabilities& capabilities,
                              int rule) const override;
-  std::optional<int> tile_of(const ops::Stage& stage, const Capabilities& capabilities,
+  std::optional<int> tile_of(const stages::Stage& stage, const target::Capabilities& capabilities,
                              int rule) const override;
 
  private:
-  std::optional<int> note(const ops::Stage& stage, const Capabilities& capabilities,
+  std::optional<int> note(const stages::Stage& stage, const target::Capabilities& capabilities,
                           StageChoice rule, std::optional<int> recorded) const;
 
   const PointSource* points_;
@@ -91,4 +91,4 @@ class LayoutWatch : public PointSource {
   mutable std::vector<ir::Buffer> outputs_;  // of these
 };
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::records

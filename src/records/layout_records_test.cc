@@ -11,8 +11,15 @@
 #include "records/records.h"
 #include "rewrite/winograd.h"
 
-namespace gossamer::schedule {
+namespace gossamer::records {
 namespace {
+
+using autoschedule::blocked;
+using ir::Buffer;
+using ir::DType;
+using ir::Var;
+using stages::Stage;
+using target::Capabilities;
 
 std::string layout_key(const Stage& stage) { return choice_key_of(stage, StageChoice::Of::layout); }
 
@@ -28,19 +35,19 @@ TEST(LayoutRecords, TextsReadBack) {
 }
 
 TEST(LayoutRecords, TheKeyIsOfStagesWhateverTheirLayouts) {
-  const std::string key = layout_key(twice(index(3), index(12)));
-  EXPECT_EQ(key, layout_key(twice(index(3), index(12), blocked)));
-  EXPECT_NE(key, layout_key(twice(index(3), index(13))));
-  EXPECT_NE(key, layout_key(product()));
-  EXPECT_NE(key, key_of(single_group(twice(index(3), index(12)))));
-  Stage renamed = twice(index(3), index(12));
+  const std::string key = layout_key(autoschedule::twice(ir::index(3), ir::index(12)));
+  EXPECT_EQ(key, layout_key(autoschedule::twice(ir::index(3), ir::index(12), blocked)));
+  EXPECT_NE(key, layout_key(autoschedule::twice(ir::index(3), ir::index(13))));
+  EXPECT_NE(key, layout_key(autoschedule::product()));
+  EXPECT_NE(key, key_of(single_group(autoschedule::twice(ir::index(3), ir::index(12)))));
+  Stage renamed = autoschedule::twice(ir::index(3), ir::index(12));
   renamed.name = renamed.origin = "other";
   EXPECT_EQ(key, layout_key(renamed));
 }
 
 // A product and a map that reads it, none of them at a port but the inputs and the last output.
 struct Chain {
-  Stage first = product(index(32), index(16), index(48));
+  Stage first = autoschedule::product(ir::index(32), ir::index(16), ir::index(48));
   Stage second;
   Stage third;
 
@@ -52,19 +59,19 @@ struct Chain {
     second.axes = {i, j};
     second.extents = d->shape;
     second.result = ir::load(first.output, {i, j}) * 2.0;
-    third =
-        sum(ir::buffer("E", DType::f32, {index(32)}), {k}, {j}, {index(48)}, ir::load(d, {k, j}));
+    third = autoschedule::sum(ir::buffer("E", DType::f32, {ir::index(32)}), {k}, {j},
+                              {ir::index(48)}, ir::load(d, {k, j}));
   }
 
   // Of C, D and E, by name.
   std::map<std::string, ir::Layout> layouts(const PointSource* records, TargetKind target,
                                             const Capabilities* hardware = nullptr) {
-    ops::Program program{first, second, third};
+    stages::Program program{first, second, third};
     std::vector<std::pair<Buffer, Buffer>> replaced;
     std::set<const ir::BufferNode*> inputs;
-    for (const Buffer& input : ops::inputs_of(first)) inputs.insert(input.get());
-    choose_layouts(program, {inputs, {third.output.get()}, {}}, capabilities_of(target), replaced,
-                   records, hardware);
+    for (const Buffer& input : stages::inputs_of(first)) inputs.insert(input.get());
+    layout::choose_layouts(program, {inputs, {third.output.get()}, {}},
+                           target::capabilities_of(target), replaced, records, hardware);
     std::map<std::string, ir::Layout> all;
     for (const auto& [old, fresh] : replaced) all[fresh->name] = fresh->layout;
     return all;
@@ -74,7 +81,7 @@ struct Chain {
 TEST(LayoutRecords, AStageIsLaidOutAsRecordedAndTheRuleCarriesItOn) {
   for (TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {
     Chain chain;
-    const std::string machine = class_of(capabilities_of(target));
+    const std::string machine = class_of(target::capabilities_of(target));
     const auto by_rule = chain.layouts(nullptr, target);
     EXPECT_TRUE(by_rule.at("C").axes.empty() || by_rule.at("C").axes.back().dim == 1);
     Records records;
@@ -105,7 +112,7 @@ TEST(LayoutRecords, WhatIsNotOfTheStageOrTheClassIsLeftAlone) {
 
 TEST(LayoutRecords, TheUsersComeFirst) {
   Chain chain;
-  const Capabilities caps = capabilities_of(TargetKind::wasm);
+  const Capabilities caps = target::capabilities_of(TargetKind::wasm);
   const std::string key = layout_key(chain.first);
   Records records, mine;
   records.add(LayoutRecord{key, "wasm", layout_along(1), "v8"});
@@ -120,7 +127,7 @@ TEST(LayoutRecords, TheUsersComeFirst) {
 
 TEST(LayoutRecords, AProgramForBothKindsOfAdaptersTakesThatOfHardware) {
   Chain chain;
-  Capabilities hardware = capabilities_of(TargetKind::webgpu);
+  Capabilities hardware = target::capabilities_of(TargetKind::webgpu);
   hardware.hardware = true;
   Records records;
   records.add(LayoutRecord{layout_key(chain.first), "webgpu.software", layout_along(1)});
@@ -156,4 +163,4 @@ TEST(LayoutWatch, NotesWhatIsAsked) {
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::records

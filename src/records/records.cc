@@ -6,8 +6,13 @@
 
 #include "ir/build.h"
 
-namespace gossamer::schedule {
+namespace gossamer::records {
 namespace {
+
+using schedule::Point;
+using stages::Group;
+using stages::Member;
+using target::Capabilities;
 
 constexpr double most_of_one = 1, most_in_all = 4;  // of extents' ratios, log2
 constexpr size_t most_candidates = 4;               // that are tried for a kernel
@@ -127,17 +132,17 @@ std::vector<PointSource::Candidate> Records::points_of(const Group& group,
   return candidates;
 }
 
-std::optional<int> Records::axis_of(const ops::Stage& stage, const Capabilities& capabilities,
+std::optional<int> Records::axis_of(const stages::Stage& stage, const Capabilities& capabilities,
                                     int /*rule*/) const {
   return recorded(stage, capabilities, StageChoice::Of::layout);
 }
 
-std::optional<int> Records::tile_of(const ops::Stage& stage, const Capabilities& capabilities,
+std::optional<int> Records::tile_of(const stages::Stage& stage, const Capabilities& capabilities,
                                     int /*rule*/) const {
   return recorded(stage, capabilities, StageChoice::Of::algorithm);
 }
 
-std::optional<int> Records::recorded(const ops::Stage& stage, const Capabilities& capabilities,
+std::optional<int> Records::recorded(const stages::Stage& stage, const Capabilities& capabilities,
                                      StageChoice::Of of) const {
   if (!has_layouts()) return std::nullopt;
   const Place place{choice_key_of(stage, of), class_of(capabilities)};
@@ -150,4 +155,4 @@ std::optional<int> Records::recorded(const ops::Stage& stage, const Capabilities
   return std::nullopt;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::records

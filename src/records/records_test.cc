@@ -6,11 +6,16 @@
 
 #include "autoschedule/test_stages.h"
 
-namespace gossamer::schedule {
+namespace gossamer::records {
 namespace {
 
+using autoschedule::blocked;
+using schedule::Point;
+using stages::Group;
+using stages::Stage;
+
 Group product_of(int64_t m, int64_t k, int64_t n) {
-  return single_group(product(index(m), index(k), index(n)));
+  return single_group(autoschedule::product(ir::index(m), ir::index(k), ir::index(n)));
 }
 
 constexpr const char* some_point = "contraction: tile(i0, 2) -> i0.tile, row";
@@ -18,7 +23,7 @@ constexpr const char* other_point = "contraction: tile(i0, 3) -> i0.tile, row";
 
 Records::Record record_of(const Group& group, const char* point, std::string name) {
   std::optional<Point> parsed;
-  if (point) parsed = *parse_point(point);
+  if (point) parsed = *schedule::parse_point(point);
   return {key_of(group), "wasm", parsed, std::move(name), likeness_of(group)};
 }
 
@@ -26,7 +31,7 @@ Records::Record record_of(const Group& group, const char* point, std::string nam
 std::vector<std::string> points_of(const Records& records, const Group& group,
                                    TargetKind target = TargetKind::wasm) {
   std::vector<std::string> texts;
-  for (const auto& one : records.points_of(group, capabilities_of(target)))
+  for (const auto& one : records.points_of(group, target::capabilities_of(target)))
     texts.push_back(cat(to_string(one.point), one.near.empty() ? "" : " of ", one.near));
   return texts;
 }
@@ -35,8 +40,8 @@ using Texts = std::vector<std::string>;
 
 TEST(Records, ByKeyAndClass) {
   Records records;
-  records.add("a", "wasm", *parse_point("map: tile(i0, 4) -> i0.tile, lane"));
-  records.add("a", "wasm", *parse_point("map"));
+  records.add("a", "wasm", *schedule::parse_point("map: tile(i0, 4) -> i0.tile, lane"));
+  records.add("a", "wasm", *schedule::parse_point("map"));
   EXPECT_EQ(to_string(*records.find("a", "wasm")), "map");
   EXPECT_EQ(records.find("a", "cpu"), nullptr);
   EXPECT_EQ(records.find("b", "wasm"), nullptr);
@@ -71,8 +76,10 @@ TEST(Records, NotOfWhatIsFar) {
   EXPECT_EQ(points_of(records, product_of(64, 64, 128)).size(), 1u);
   EXPECT_EQ(points_of(records, product_of(64, 64, 129)), Texts{});    // one extent by too much
   EXPECT_EQ(points_of(records, product_of(128, 128, 128)), Texts{});  // all of them together
-  EXPECT_EQ(points_of(records, single_group(total(64))), Texts{});
-  EXPECT_EQ(points_of(records, single_group(product(ir::var("m"), index(64), index(64)))), Texts{});
+  EXPECT_EQ(points_of(records, single_group(autoschedule::total(64))), Texts{});
+  EXPECT_EQ(points_of(records, single_group(autoschedule::product(ir::var("m"), ir::index(64),
+                                                                  ir::index(64)))),
+            Texts{});
 }
 
 // Where the default point is the best known one nearby, what is better farther away says nothing.
@@ -90,10 +97,13 @@ TEST(Records, LayoutsAndStagesMakeTheStructure) {
   const auto structure = [](const Stage& stage) {
     return likeness_of(single_group(stage)).structure;
   };
-  EXPECT_EQ(structure(twice(index(3), index(10))), structure(twice(index(70), index(11))));
-  EXPECT_NE(structure(twice(index(3), index(12))), structure(twice(index(3), index(12), blocked)));
-  EXPECT_NE(structure(twice()), structure(total(10)));
-  const Likeness open = likeness_of(single_group(product(ir::var("m"), index(4), index(5))));
+  EXPECT_EQ(structure(autoschedule::twice(ir::index(3), ir::index(10))),
+            structure(autoschedule::twice(ir::index(70), ir::index(11))));
+  EXPECT_NE(structure(autoschedule::twice(ir::index(3), ir::index(12))),
+            structure(autoschedule::twice(ir::index(3), ir::index(12), blocked)));
+  EXPECT_NE(structure(autoschedule::twice()), structure(autoschedule::total(10)));
+  const Likeness open =
+      likeness_of(single_group(autoschedule::product(ir::var("m"), ir::index(4), ir::index(5))));
   EXPECT_EQ(open.extents, (std::vector<int64_t>{0, 5, 4, 0, 4, 4, 5}));
 }
 
@@ -120,7 +130,7 @@ TEST(Records, ShippedOnesComeAfterTheUsersOwn) {
   EXPECT_EQ(points_of(records, product_of(64, 64, 64)), (Texts{some_point}));
   EXPECT_EQ(points_of(records, product_of(64, 96, 64)), (Texts{cat(some_point, " of theirs")}));
   const Records::Candidate near =
-      records.points_of(product_of(64, 96, 64), capabilities_of(TargetKind::wasm)).front();
+      records.points_of(product_of(64, 96, 64), target::capabilities_of(TargetKind::wasm)).front();
   EXPECT_EQ(near.shipped, "v8");
   // One of a kernel near it, even, comes before a shipped one of its own.
   records.add(record_of(product_of(64, 96, 64), other_point, "mine"));
@@ -144,4 +154,4 @@ TEST(Records, AddsAllOfOthers) {
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::records

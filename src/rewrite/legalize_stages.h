@@ -4,9 +4,9 @@
 #include "stages/program.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 
 // After fusion and before layouts.
-void legalize_stages(ops::Program& program, const Capabilities& capabilities);
+void legalize_stages(stages::Program& program, const target::Capabilities& capabilities);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

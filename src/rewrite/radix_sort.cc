@@ -8,7 +8,7 @@
 #include "ir/simplify.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::BinaryOp;
@@ -16,8 +16,9 @@ using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::Var;
-using ops::Stage;
-using ops::StageKind;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 // Elements from which digits take less than merges; from which three long digits take less than
 // four short ones; of a chunk at least; chunks of a known axis at most.
@@ -35,7 +36,7 @@ class RadixSorter {
     int64_t chunks = 0;
     if (known) chunks = std::clamp<int64_t>(*known / chunk, 1, most_chunks);
     chunk_ = known ? (*known + chunks - 1) / chunks : 2 * chunk;
-    chunks_ = ir::simplify(ceil_div(length_, chunk_));
+    chunks_ = ir::simplify(stages::ceil_div(length_, chunk_));
     for (size_t i = 0; i < sort.extents.size(); ++i) {
       if (i != sort.along) rows_.push_back(sort.extents[i]);
     }
@@ -71,7 +72,7 @@ class RadixSorter {
 
   static void sum_of(Stage& one, const Expr& term) {
     const Var left = ir::var("acc", DType::i32), right = ir::var("term", DType::i32);
-    one.accumulators = {ops::sum_accumulator(left, right)};
+    one.accumulators = {stages::sum_accumulator(left, right)};
     one.values = {term};
   }
 
@@ -228,7 +229,7 @@ class RadixSorter {
 }  // namespace
 
 bool rises_with_key(const Stage& sort) {
-  const ops::Accumulators& order = sort.accumulators;
+  const stages::Accumulators& order = sort.accumulators;
   if (order.size() != 1 || order[0].left->type != ir::Type(DType::i32)) return false;
   const Expr left = order[0].left, right = order[0].right;
   return ir::equal(order[0].joined, left < right) || ir::equal(order[0].joined, right > left);
@@ -241,4 +242,4 @@ bool has_digits(const Stage& sort, const Capabilities& capabilities) {
 
 void sort_by_digits(const Stage& sort, std::vector<Stage>& made) { RadixSorter(sort, made).run(); }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

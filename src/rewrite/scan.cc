@@ -7,13 +7,14 @@
 #include "ir/simplify.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::Buffer;
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 class Splitter {
  public:
@@ -32,7 +33,7 @@ class Splitter {
       made_.push_back(gathers_ ? gathered(scan) : std::move(scan));
       return;
     }
-    const Expr segments = ir::simplify(ceil_div(length, segment_));
+    const Expr segments = ir::simplify(stages::ceil_div(length, segment_));
     std::vector<Buffer> totals;
     const size_t count = scan.accumulators.size();
     for (size_t k = 0; k < count; ++k) {
@@ -149,7 +150,7 @@ class Splitter {
       gather.starts = std::move(starts);
       return gather;
     }
-    const ops::Accumulators& accumulators = scan.accumulators;
+    const stages::Accumulators& accumulators = scan.accumulators;
     ir::VarMap from, totals;
     for (size_t k = 0; k < accumulators.size(); ++k) {
       from[accumulators[k].left.get()] = starts[k];
@@ -183,4 +184,4 @@ void split_scans(std::vector<Stage>& stages, const Capabilities& capabilities) {
   stages = std::move(made);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

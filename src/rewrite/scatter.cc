@@ -12,19 +12,20 @@
 #include "stages/search.h"
 #include "stages/states.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 
 using ir::Expr;
 using ir::Var;
+using target::Capabilities;
 
 namespace {
 
 // Every target index is one of the stage's axes, over the output's whole extent, or the same for
 // all updates: a choice per point instead of a search.
-std::optional<ops::Stage> choice_form(const ops::Stage& scatter) {
+std::optional<stages::Stage> choice_form(const stages::Stage& scatter) {
   if (!scatter.accumulators.empty() || scatter.condition) return std::nullopt;
   const ir::Buffer& before = scatter.initial ? scatter.initial : scatter.output;
-  ops::Stage choice;
+  stages::Stage choice;
   choice.name = scatter.name;
   choice.origin = scatter.origin;
   choice.output = scatter.output;
@@ -55,8 +56,8 @@ std::optional<ops::Stage> choice_form(const ops::Stage& scatter) {
 }
 
 // Each point searches for the first update that aims at it or beyond it.
-ops::Stage search_form(const ops::Stage& scatter) {
-  ops::Stage search;
+stages::Stage search_form(const stages::Stage& scatter) {
+  stages::Stage search;
   search.name = scatter.name;
   search.origin = scatter.origin;
   search.output = scatter.output;
@@ -67,8 +68,8 @@ ops::Stage search_form(const ops::Stage& scatter) {
     const Expr inside = ir::max(ir::min(place, length - ir::index(1)), ir::index(0));
     return ir::substitute(expr, {{scatter.axes[0].get(), inside}});
   };
-  ops::search_in(search, ir::index(0), length, ir::as_int(length).value_or(-1),
-                 [&](const Expr& place) { return at(scatter.target[0], place) >= point; });
+  stages::search_in(search, ir::index(0), length, ir::as_int(length).value_or(-1),
+                    [&](const Expr& place) { return at(scatter.target[0], place) >= point; });
   const Expr found = search.accumulators[0].left;
   const Expr aims = found < length && at(scatter.target[0], found) == point;
   search.result =
@@ -83,7 +84,7 @@ class SortForm {
   // More updates than that are sorted.
   static constexpr int64_t few = 64;
 
-  explicit SortForm(const ops::Stage& scatter) : scatter_(scatter) {
+  explicit SortForm(const stages::Stage& scatter) : scatter_(scatter) {
     for (size_t i = 0; i < scatter.axes.size(); ++i) {
       const auto place = passed_to(i);
       (place ? passed_ : sorted_).push_back(i);
@@ -95,7 +96,7 @@ class SortForm {
 
   bool pays() const { return ir::as_int(updates_).value_or(0) > few; }
 
-  std::vector<ops::Stage> stages() {
+  std::vector<stages::Stage> stages() {
     // Axes that all of a row's targets hang on have sorts of their own.
     for (const size_t i : passed_) {
       const auto uses = [&](const Expr& e) { return e && ir::uses(e, scatter_.axes[i].get()); };
@@ -104,7 +105,7 @@ class SortForm {
         row = row || (d != to_[i] && uses(scatter_.target[d]));
       (row ? rows_ : free_).push_back(i);
     }
-    const ops::Stage key = keys(), order = sort(key);
+    const stages::Stage key = keys(), order = sort(key);
     made_.push_back(key);
     made_.push_back(order);
     made_.push_back(in_order(key.output, order.output));
@@ -133,9 +134,9 @@ class SortForm {
     return std::ranges::none_of(passed_, [&](size_t i) { return to_.at(i) == d; });
   }
 
-  ops::Stage stage(const char* what, ops::StageKind kind, ir::DType dtype,
-                   const std::vector<size_t>& outer) const {
-    ops::Stage one;
+  stages::Stage stage(const char* what, stages::StageKind kind, ir::DType dtype,
+                      const std::vector<size_t>& outer) const {
+    stages::Stage one;
     one.kind = kind;
     one.name = scatter_.name + what;
     one.origin = scatter_.origin;
@@ -155,13 +156,13 @@ class SortForm {
     ir::VarMap map;
     std::vector<Expr> extents;
     for (const size_t i : sorted_) extents.push_back(scatter_.extents[i]);
-    const std::vector<Expr> point = unravel(update, extents);
+    const std::vector<Expr> point = stages::unravel(update, extents);
     for (size_t k = 0; k < sorted_.size(); ++k) map[scatter_.axes[sorted_[k]].get()] = point[k];
     for (const auto& [i, place] : passed) map[scatter_.axes[i].get()] = place;
     return map;
   }
 
-  static std::unordered_map<size_t, Expr> places(const ops::Stage& one,
+  static std::unordered_map<size_t, Expr> places(const stages::Stage& one,
                                                  const std::vector<size_t>& outer) {
     std::unordered_map<size_t, Expr> all;
     for (size_t k = 0; k < outer.size(); ++k) all[outer[k]] = one.axes[k];
@@ -169,8 +170,8 @@ class SortForm {
   }
 
   // Row-major over the indices that updates choose; what aims nowhere has the last of all.
-  ops::Stage keys() const {
-    ops::Stage key = stage(".keys", ops::StageKind::compute, ir::DType::i32, rows_);
+  stages::Stage keys() const {
+    stages::Stage key = stage(".keys", stages::StageKind::compute, ir::DType::i32, rows_);
     Expr aim = ir::index(0);
     Expr inside = scatter_.condition ? scatter_.condition : ir::boolean(true);
     for (size_t d = 0; d < scatter_.target.size(); ++d) {
@@ -185,14 +186,15 @@ class SortForm {
     return key;
   }
 
-  static Expr at(const ir::Buffer& buffer, const ops::Stage& one, size_t rows, const Expr& place) {
+  static Expr at(const ir::Buffer& buffer, const stages::Stage& one, size_t rows,
+                 const Expr& place) {
     std::vector<Expr> point(one.axes.begin(), one.axes.begin() + static_cast<long>(rows));
     point.push_back(place);
     return ir::load(buffer, std::move(point));
   }
 
-  ops::Stage sort(const ops::Stage& key) const {
-    ops::Stage order = stage(".order", ops::StageKind::sort, ir::DType::i32, rows_);
+  stages::Stage sort(const stages::Stage& key) const {
+    stages::Stage order = stage(".order", stages::StageKind::sort, ir::DType::i32, rows_);
     const Var place = ir::var("place");
     order.reduce_axes = {place};
     order.reduce_extents = {updates_};
@@ -202,20 +204,20 @@ class SortForm {
     return order;
   }
 
-  ops::Stage in_order(const ir::Buffer& key, const ir::Buffer& order) const {
-    ops::Stage sorted = stage(".sorted", ops::StageKind::compute, ir::DType::i32, rows_);
+  stages::Stage in_order(const ir::Buffer& key, const ir::Buffer& order) const {
+    stages::Stage sorted = stage(".sorted", stages::StageKind::compute, ir::DType::i32, rows_);
     const Expr from = at(order, sorted, rows_.size(), sorted.axes.back());
     sorted.result = at(key, sorted, rows_.size(), ir::cast(ir::DType::index, from));
     return sorted;
   }
 
   // The join of the updates up to each one that aim at the same place.
-  ops::Stage running(const ir::Buffer& order, const ir::Buffer& sorted) const {
+  stages::Stage running(const ir::Buffer& order, const ir::Buffer& sorted) const {
     std::vector<size_t> outer = rows_;
     outer.insert(outer.end(), free_.begin(), free_.end());
-    const ops::Accumulators& join = scatter_.accumulators;
+    const stages::Accumulators& join = scatter_.accumulators;
     const ir::Type type = scatter_.values[0]->type;
-    ops::Stage scan = stage(".joined", ops::StageKind::scan, type.dtype, outer);
+    stages::Stage scan = stage(".joined", stages::StageKind::scan, type.dtype, outer);
     const Expr update = scan.axes.back(), before = ir::max(update - ir::index(1), ir::index(0));
     const size_t rows = rows_.size();
     const auto flag = [](const Expr& e) { return ir::cast(ir::DType::i32, e); };
@@ -231,9 +233,9 @@ class SortForm {
     return scan;
   }
 
-  ops::Stage found(const ir::Buffer& order, const ir::Buffer& sorted,
-                   const ir::Buffer& joined) const {
-    ops::Stage search;
+  stages::Stage found(const ir::Buffer& order, const ir::Buffer& sorted,
+                      const ir::Buffer& joined) const {
+    stages::Stage search;
     search.name = scatter_.name;
     search.origin = scatter_.origin;
     search.output = scatter_.output;
@@ -256,8 +258,8 @@ class SortForm {
       return ir::load(buffer, std::move(at));
     };
     // The last one that aims here or before.
-    ops::search_in(search, ir::index(0), updates_, *ir::as_int(updates_),
-                   [&](const Expr& place) { return in_row(sorted, place) > wanted; });
+    stages::search_in(search, ir::index(0), updates_, *ir::as_int(updates_),
+                      [&](const Expr& place) { return in_row(sorted, place) > wanted; });
     const Expr last = Expr(search.accumulators[0].left) - ir::index(1);
     const Expr aims = last >= ir::index(0) && in_row(sorted, last) == wanted;
     const Expr start = ir::load(scatter_.initial, point);
@@ -266,7 +268,7 @@ class SortForm {
       std::vector<Expr> at = row;
       for (const size_t i : free_) at.push_back(passed.at(i));
       at.push_back(ir::max(last, ir::index(0)));
-      const ops::Accumulators& join = scatter_.accumulators;
+      const stages::Accumulators& join = scatter_.accumulators;
       value = ir::substitute(join[0].joined, {{join[0].left.get(), start},
                                               {join[0].right.get(), ir::load(joined, at)}});
     } else {
@@ -277,21 +279,21 @@ class SortForm {
     return search;
   }
 
-  const ops::Stage& scatter_;
+  const stages::Stage& scatter_;
   std::vector<size_t> passed_, sorted_;  // axes: indices of the target, and others
   std::vector<size_t> rows_, free_;      // of those passed on: what targets hang on, and others
   std::unordered_map<size_t, size_t> to_;
   Expr updates_ = ir::index(1);
-  std::vector<ops::Stage> made_;
+  std::vector<stages::Stage> made_;
 };
 
 }  // namespace
 
-ops::Stage gather_form(const ops::Stage& scatter) {
+stages::Stage gather_form(const stages::Stage& scatter) {
   if (scatter.increasing) return search_form(scatter);
   if (auto choice = choice_form(scatter)) return *std::move(choice);
-  ops::Stage gather;
-  gather.kind = ops::StageKind::reduce;
+  stages::Stage gather;
+  gather.kind = stages::StageKind::reduce;
   gather.name = scatter.name;
   gather.origin = scatter.origin;
   gather.output = scatter.output;
@@ -307,7 +309,7 @@ ops::Stage gather_form(const ops::Stage& scatter) {
   for (size_t d = 0; d < point.size(); ++d) aims = aims && scatter.target[d] == point[d];
   if (scatter.condition) aims = aims && scatter.condition;
   const Expr start = ir::load(scatter.initial, point);
-  ops::Accumulators& accumulators = gather.accumulators;
+  stages::Accumulators& accumulators = gather.accumulators;
   if (!scatter.accumulators.empty()) {
     accumulators = scatter.accumulators;
     const Expr& identity = accumulators[0].identity;
@@ -328,31 +330,31 @@ ops::Stage gather_form(const ops::Stage& scatter) {
   return gather;
 }
 
-void gather_scatters(ops::Program& program, const Capabilities& capabilities) {
-  ops::Program result;
-  for (ops::Entry& entry : program) {
-    if (!entry.stage() || entry.stage()->kind != ops::StageKind::scatter ||
+void gather_scatters(stages::Program& program, const Capabilities& capabilities) {
+  stages::Program result;
+  for (stages::Entry& entry : program) {
+    if (!entry.stage() || entry.stage()->kind != stages::StageKind::scatter ||
         (!capabilities.texture_memory && writes_a_row(*entry.stage()))) {
       result.push_back(std::move(entry));
       continue;
     }
-    ops::Stage& stage = *entry.stage();
+    stages::Stage& stage = *entry.stage();
     const ir::Buffer state = stage.initial ? ir::Buffer() : stage.output;
     if (state) {
       stage.initial = state;
       stage.output = ir::buffer(state->name + ".next", state->dtype, state->shape);
     }
     if (SortForm form(stage); !stage.increasing && !choice_form(stage) && form.pays()) {
-      for (ops::Stage& one : form.stages()) result.emplace_back(std::move(one));
+      for (stages::Stage& one : form.stages()) result.emplace_back(std::move(one));
     } else {
       result.emplace_back(gather_form(stage));
     }
     if (!state) continue;
-    ops::Stage step = ops::copy_stage(state->name + ".step", stage.output, state);
+    stages::Stage step = stages::copy_stage(state->name + ".step", stage.output, state);
     step.origin = stage.origin;
     result.emplace_back(std::move(step));
   }
   program = std::move(result);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

@@ -8,14 +8,15 @@
 #include "stages/access.h"
 #include "stages/factors.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::DType;
 using ir::Expr;
 using ir::Var;
-using ops::Stage;
-using ops::StageKind;
+using stages::Factors;
+using stages::Stage;
+using stages::StageKind;
 
 // Of an axis whose extent only a run tells.
 constexpr int64_t most_points = int64_t{1} << 31;
@@ -32,7 +33,7 @@ bool loads_f32(const Expr& e) {
 class Finder {
  public:
   Finder(const Stage& stage, const std::set<const ir::BufferNode*>& constants)
-      : stage_(stage), constants_(constants), bounds_(ops::bounds_of_terms(stage)) {}
+      : stage_(stage), constants_(constants), bounds_(stages::bounds_of_terms(stage)) {}
 
   std::optional<SlidingSum> find() {
     if (stage_.kind != StageKind::reduce || stage_.in_order || !stage_.starts.empty() ||
@@ -130,9 +131,9 @@ class Finder {
 
 }  // namespace
 
-std::optional<SlidingSum> find_sliding_sum(const ops::Stage& stage,
+std::optional<SlidingSum> find_sliding_sum(const stages::Stage& stage,
                                            const std::set<const ir::BufferNode*>& constants) {
   return Finder(stage, constants).find();
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

@@ -9,7 +9,7 @@
 
 #include "stages/program.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 
 // The edge of the window.
 constexpr int window_edge = 3;
@@ -34,7 +34,7 @@ struct SlidingSum {
 
 // Of a reduction in f32 whose window is 3 x 3 and moves by one, and whose weights read `constants`
 // alone.
-std::optional<SlidingSum> find_sliding_sum(const ops::Stage& stage,
+std::optional<SlidingSum> find_sliding_sum(const stages::Stage& stage,
                                            const std::set<const ir::BufferNode*>& constants);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

@@ -7,13 +7,13 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
-using ops::Stage;
+using stages::Stage;
 
 constexpr int64_t most = std::numeric_limits<int16_t>::max();
 
@@ -44,10 +44,10 @@ void SmallIntegers::redirect(Stage& stage, const Buffer& from, const Narrow& to)
       return ir::cast(from->dtype, ir::load(to.buffer, load->indices));
     return ir::cast(from->dtype, element_of(to, load->indices));
   };
-  ops::visit_exprs(stage, ops::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
+  stages::visit_exprs(stage, stages::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
 }
 
-SmallIntegers::SmallIntegers(ops::Program& program, const KnownIntegers& known,
+SmallIntegers::SmallIntegers(stages::Program& program, const KnownIntegers& known,
                              const std::unordered_set<const ir::BufferNode*>& kept)
     : program_(program), kept_(kept) {
   std::unordered_set<const ir::BufferNode*> several;
@@ -101,8 +101,8 @@ std::optional<SmallIntegers::Range> SmallIntegers::range_of(const Expr& e) {
   const auto [known, fresh] = ranges_.emplace(load->buffer.get(), std::nullopt);
   if (!fresh) return known->second;
   const Stage* stage = maker_of(load->buffer.get());
-  const bool has_result =
-      stage && (stage->kind == ops::StageKind::compute || stage->kind == ops::StageKind::reduce);
+  const bool has_result = stage && (stage->kind == stages::StageKind::compute ||
+                                    stage->kind == stages::StageKind::reduce);
   if (!has_result) return std::nullopt;
   const auto range = range_of(stage->result);
   return ranges_[load->buffer.get()] = range;
@@ -174,9 +174,9 @@ Stage* SmallIntegers::narrowable(const Buffer& buffer) {
   Stage* stage = maker_of(buffer.get());
   if (!stage || kept_.contains(buffer.get()) || !is_wide(buffer->dtype) || !stage->side.empty())
     return nullptr;
-  if (stage->kind != ops::StageKind::compute && stage->kind != ops::StageKind::reduce)
+  if (stage->kind != stages::StageKind::compute && stage->kind != stages::StageKind::reduce)
     return nullptr;
-  for (ops::Entry& entry : program_) {
+  for (stages::Entry& entry : program_) {
     const std::vector<Buffer> inputs = entry.inputs();
     const bool reads = std::ranges::any_of(inputs, [&](const Buffer& b) { return b.same(buffer); });
     if (!reads) continue;
@@ -202,7 +202,7 @@ Buffer SmallIntegers::narrow(const Buffer& buffer, DType dtype, int64_t offset) 
     if (load && is_wide(load->buffer->dtype) && range_of(e)) sources.push_back(load->buffer);
     return true;
   });
-  if (stage->kind == ops::StageKind::compute) {
+  if (stage->kind == stages::StageKind::compute) {
     for (const Buffer& source : sources) {
       const auto numbers = ranges_.at(source.get());
       if (dtype != DType::u8) {
@@ -217,7 +217,7 @@ Buffer SmallIntegers::narrow(const Buffer& buffer, DType dtype, int64_t offset) 
 
 Buffer SmallIntegers::store(const Buffer& buffer, Stage& stage, const Expr& number, DType dtype,
                             int64_t offset, const Expr& taken) {
-  const Expr whole = ir::simplify(number, ops::bounds_of(stage));
+  const Expr whole = ir::simplify(number, stages::bounds_of(stage));
   const auto* widened = ir::as<ir::Cast>(whole);
   const bool same = widened && widened->a->type.dtype == dtype;
   const Buffer made = ir::buffer(buffer->name, dtype, buffer->shape);
@@ -229,7 +229,7 @@ Buffer SmallIntegers::store(const Buffer& buffer, Stage& stage, const Expr& numb
   const Narrow known{made, offset, taken};
   narrowed_[buffer.get()] = known;
   makers_[made.get()] = makers_.at(buffer.get());
-  for (ops::Entry& entry : program_) {
+  for (stages::Entry& entry : program_) {
     if (Stage* reader = entry.stage()) redirect(*reader, buffer, known);
   }
   for (auto& [place, reader] : added_) redirect(reader, buffer, known);
@@ -264,7 +264,7 @@ std::optional<SmallIntegers::Difference> SmallIntegers::difference_of(const Stag
 
 Buffer SmallIntegers::store_minuends(const Buffer& buffer) {
   Stage* stage = narrowable(buffer);
-  if (!stage || stage->kind != ops::StageKind::compute) return {};
+  if (!stage || stage->kind != stages::StageKind::compute) return {};
   // What it hands on from another stage.
   const Expr before = stage->result;
   ir::visit(before, [&](const Expr& e) {
@@ -279,7 +279,7 @@ Buffer SmallIntegers::store_minuends(const Buffer& buffer) {
 }
 
 void SmallIntegers::insert() {
-  ops::Program result;
+  stages::Program result;
   auto next = added_.begin();
   for (size_t i = 0; i < program_.size(); ++i) {
     for (; next != added_.end() && next->first == i; ++next)
@@ -289,4 +289,4 @@ void SmallIntegers::insert() {
   program_ = std::move(result);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

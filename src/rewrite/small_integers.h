@@ -10,7 +10,7 @@
 
 #include "stages/program.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 
 // The least and the largest number.
 struct IntegerRange {
@@ -26,7 +26,7 @@ class SmallIntegers {
   using Range = IntegerRange;
 
   // `kept`: buffers that keep their type.
-  SmallIntegers(ops::Program& program, const KnownIntegers& known,
+  SmallIntegers(stages::Program& program, const KnownIntegers& known,
                 const std::unordered_set<const ir::BufferNode*>& kept);
 
   // What a number may be; nullopt: it is not known to be an integer of at most 16 bits.
@@ -45,10 +45,10 @@ class SmallIntegers {
   // The number plus an integer, as an i32.
   ir::Expr shifted(const ir::Expr& number, int64_t offset);
   // A stage that shall stand before the program's entry `place`; put there by `insert`.
-  void add(size_t place, ops::Stage stage) { added_.emplace_back(place, std::move(stage)); }
+  void add(size_t place, stages::Stage stage) { added_.emplace_back(place, std::move(stage)); }
   void insert();
   // The only stage that writes a buffer; null: none or several do.
-  ops::Stage* maker_of(const ir::BufferNode* buffer);
+  stages::Stage* maker_of(const ir::BufferNode* buffer);
 
  private:
   // What holds a buffer's numbers in fewer bits: each of them plus `offset` and `taken`.
@@ -61,22 +61,22 @@ class SmallIntegers {
   struct Difference {
     ir::Expr minuend, subtrahend;
   };
-  std::optional<Difference> difference_of(const ops::Stage& stage, const ir::Expr& number);
+  std::optional<Difference> difference_of(const stages::Stage& stage, const ir::Expr& number);
   // Its only writer, if its numbers may be stored in fewer bits.
-  ops::Stage* narrowable(const ir::Buffer& buffer);
+  stages::Stage* narrowable(const ir::Buffer& buffer);
   ir::Buffer narrow(const ir::Buffer& buffer, ir::DType dtype, int64_t offset);
-  ir::Buffer store(const ir::Buffer& buffer, ops::Stage& stage, const ir::Expr& whole,
+  ir::Buffer store(const ir::Buffer& buffer, stages::Stage& stage, const ir::Expr& whole,
                    ir::DType dtype, int64_t offset, const ir::Expr& taken);
   static ir::Expr element_of(const Narrow& made, const std::vector<ir::Expr>& indices);
-  void redirect(ops::Stage& stage, const ir::Buffer& from, const Narrow& to);
+  void redirect(stages::Stage& stage, const ir::Buffer& from, const Narrow& to);
 
-  ops::Program& program_;
+  stages::Program& program_;
   const std::unordered_set<const ir::BufferNode*>& kept_;
   std::map<const ir::BufferNode*, size_t> makers_;
   std::map<const ir::BufferNode*, std::optional<Range>> ranges_;
   std::map<const ir::BufferNode*, Narrow> narrowed_;
-  std::vector<ir::Buffer> replaced_;                  // keys of the above stay alive
-  std::vector<std::pair<size_t, ops::Stage>> added_;  // in the order of their places
+  std::vector<ir::Buffer> replaced_;                     // keys of the above stay alive
+  std::vector<std::pair<size_t, stages::Stage>> added_;  // in the order of their places
 };
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

@@ -9,15 +9,16 @@
 #include "stages/access.h"
 #include "stages/search.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::Var;
-using ops::Stage;
-using ops::StageKind;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 // Elements of a run, and the points that one work item of a merge makes where a target names no
 // segment of its own.
@@ -86,7 +87,7 @@ class Sorter {
   // end fill the last run.
   void pack() {
     const Expr length = length_;
-    length_ = ir::simplify(ceil_div(length, run_length) * one_run());
+    length_ = ir::simplify(stages::ceil_div(length, run_length) * one_run());
     Stage words = stage(StageKind::compute, ".words", DType::i64, {length_});
     const Expr place = words.axes[sort_.along];
     ir::VarMap axes{{sort_.reduce_axes[0].get(), place}};
@@ -124,7 +125,7 @@ class Sorter {
                            [](const Expr& a, const Expr& b) { return ir::equal(a, b); }))
       return load->buffer;
     const Expr padded =
-        whole_runs() ? length_ : ir::simplify(ceil_div(length_, run_length) * one_run());
+        whole_runs() ? length_ : ir::simplify(stages::ceil_div(length_, run_length) * one_run());
     Stage keys = stage(StageKind::compute, ".keys", value->type.dtype, {padded});
     const Expr place = keys.axes[sort_.along];
     ir::VarMap axes{{sort_.reduce_axes[0].get(), place}};
@@ -150,7 +151,7 @@ class Sorter {
 
   static void sum_of(Stage& one, const Expr& term) {
     const Var left = ir::var("acc", term->type), right = ir::var("term", term->type);
-    one.accumulators = {ops::sum_accumulator(left, right)};
+    one.accumulators = {stages::sum_accumulator(left, right)};
     one.values = {term};
     one.result = left;
   }
@@ -160,7 +161,7 @@ class Sorter {
   Buffer runs() {
     const std::vector<Expr> blocks =
         one_run_ ? std::vector{length_}
-                 : std::vector{ir::simplify(ceil_div(length_, run_length)), one_run()};
+                 : std::vector{ir::simplify(stages::ceil_div(length_, run_length)), one_run()};
     const auto none = ir::constant_int(DType::i32, 0), some = ir::constant_int(DType::i32, 1);
     const Var j = ir::var("j");
     const auto start = [&](const Stage& one) {
@@ -222,14 +223,14 @@ class Sorter {
 
   // How many of the first neighbour's elements are among those before each segment.
   Buffer splits(const Buffer& order, int64_t width, int64_t segment, const Expr& points) {
-    Stage split =
-        stage(StageKind::reduce, ".splits", DType::i32, {ir::simplify(ceil_div(points, segment))});
+    Stage split = stage(StageKind::reduce, ".splits", DType::i32,
+                        {ir::simplify(stages::ceil_div(points, segment))});
     const Expr place = Expr(split.axes[sort_.along]) * ir::index(segment);
     const Pair pair = pair_of(place, width);
     const Expr taken = place - pair.first, of_second = pair.end - pair.second;
     const Expr low = ir::max(taken - of_second, ir::index(0));
     const Expr high = ir::min(taken, pair.second - pair.first);
-    ops::search_in(split, low, high, width, [&](const Expr& middle) {
+    stages::search_in(split, low, high, width, [&](const Expr& middle) {
       const Expr second = ir::max(pair.second + taken - ir::index(1) - middle, ir::index(0));
       return before(split, element(split, order, second),
                     element(split, order, pair.first + middle));
@@ -253,7 +254,7 @@ class Sorter {
       const Expr start = ir::floordiv(place, ir::index(segment));
       taken = ir::cast(DType::index, ir::load(from, at(merge, {start})));
     }
-    ops::Accumulators& step = merge.accumulators;
+    stages::Accumulators& step = merge.accumulators;
     const ir::Type picked = packed_ ? DType::i64 : DType::index;
     for (const char* name : {"first", "first_end", "second_end", "picked"}) {
       const ir::Type type = name == std::string_view("picked") ? picked : ir::Type(DType::index);
@@ -302,4 +303,4 @@ void merge_sorts(std::vector<Stage>& stages, const Capabilities& capabilities) {
   stages = std::move(made);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

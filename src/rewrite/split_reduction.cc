@@ -14,15 +14,17 @@
 #include "stages/access.h"
 #include "stages/pattern.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::Var;
-using ops::Stage;
-using ops::StageKind;
+using stages::Pattern;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 // Axes that a run tells count as `unknown`.
 int64_t product(const std::vector<Expr>& extents, int64_t unknown = -1) {
@@ -120,7 +122,7 @@ class ReductionSplitter {
     const int64_t longest = std::max<int64_t>(1, most / product(stage.reduce_extents, 1));
     const auto terms =
         more ? int64_t{1} : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(longest)));
-    const Parts parts{ceil_div(*axis, terms), ir::index(terms), false, terms > 1};
+    const Parts parts{stages::ceil_div(*axis, terms), ir::index(terms), false, terms > 1};
     const auto at = static_cast<size_t>(axis - stage.reduce_extents.begin());
     std::vector<Buffer> partial;
     for (size_t k = 0; k < stage.accumulators.size(); ++k) {
@@ -152,7 +154,7 @@ class ReductionSplitter {
     const auto known = ir::as_int(length);
     // A part of neighbours is a contraction still.
     const bool is_tiled = excess_of(stage) > 0 && pattern_of(stage) == Pattern::contraction;
-    return {ir::index(parts), ceil_div(length, parts * cut_.accumulators),
+    return {ir::index(parts), stages::ceil_div(length, parts * cut_.accumulators),
             cut_.interleaved && !is_tiled, !known || *known % (parts * cut_.accumulators) != 0};
   }
 
@@ -248,7 +250,7 @@ class ReductionSplitter {
     stage.axes.push_back(part);
     stage.reduce_extents[axis] = cut.terms;
     stage.values.clear();
-    ops::Accumulators& accumulators = stage.accumulators;
+    stages::Accumulators& accumulators = stage.accumulators;
     accumulators = {};
     ir::VarMap total;  // the first sum joined with the others, one after the other
     const size_t count = whole.accumulators.size();
@@ -259,7 +261,7 @@ class ReductionSplitter {
                              : (Expr(part) * ir::index(sums) + ir::index(sum)) * cut.terms + step;
       ir::VarMap own;
       for (size_t k = 0; k < count; ++k) {
-        const ops::Accumulator& one = whole.accumulators[k];
+        const stages::Accumulator& one = whole.accumulators[k];
         accumulators.push_back({copy_of(one.left, sum), copy_of(one.right, sum), {}, one.identity});
         own[one.left.get()] = accumulators.back().left;
         own[one.right.get()] = accumulators.back().right;
@@ -284,11 +286,11 @@ class ReductionSplitter {
     return sum == 0 ? var : ir::var(cat(var->name, sum), var->type);
   }
 
-  static ir::VarMap next_total(const ops::Accumulators& accumulators, const ir::VarMap& total,
+  static ir::VarMap next_total(const stages::Accumulators& accumulators, const ir::VarMap& total,
                                const ir::VarMap& own) {
     ir::VarMap next;
     if (total.empty()) {
-      for (const Var& left : ops::lefts_of(accumulators)) next[left.get()] = own.at(left.get());
+      for (const Var& left : stages::lefts_of(accumulators)) next[left.get()] = own.at(left.get());
       return next;
     }
     ir::VarMap sides = total;
@@ -331,4 +333,4 @@ void split_reductions(std::vector<Stage>& stages, const Capabilities& capabiliti
   stages = std::move(made);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

@@ -6,18 +6,18 @@
 #include "stages/stage.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 
 // Where few points have many terms each, an axis of known length: CPUs get parts for threads, and
 // in each several sums under way; GPUs parts of few terms, interleaved so that neighbours read
 // neighbours, again and again until few are left. Contractions have tiles instead. And, however
 // many the points are, where an invocation would have more rounds than it may
 // (Capabilities::max_rounds).
-void split_reductions(std::vector<ops::Stage>& stages, const Capabilities& capabilities);
+void split_reductions(std::vector<stages::Stage>& stages, const target::Capabilities& capabilities);
 
 // Appends the stage to `made`. A reduction whose length only the run knows becomes parts of at most
 // `most` rounds each, and a reduction of these.
-void split_rounds(const ops::Stage& stage, int64_t most, const Capabilities& capabilities,
-                  std::vector<ops::Stage>& made);
+void split_rounds(const stages::Stage& stage, int64_t most,
+                  const target::Capabilities& capabilities, std::vector<stages::Stage>& made);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

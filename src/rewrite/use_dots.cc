@@ -8,14 +8,15 @@
 #include "rewrite/small_integers.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::Var;
-using ops::Stage;
+using stages::Stage;
+using target::Capabilities;
 
 constexpr int64_t largest = 511;      // of a factor
 constexpr int64_t least_columns = 4;  // points that share what is read of the rows
@@ -23,8 +24,9 @@ constexpr int64_t least_rows = 4;     // that pay for laying out the columns in 
 constexpr int64_t many_columns = 16;  // that pay for making words of what the rows' memory holds
 
 bool is_sum_of_products(const Stage& stage) {
-  if (stage.kind != ops::StageKind::reduce || stage.in_order || !ops::is_sum(stage.accumulators) ||
-      !stage.starts.empty() || stage.values.size() != 1 || !stage.side.empty())
+  if (stage.kind != stages::StageKind::reduce || stage.in_order ||
+      !stages::is_sum(stage.accumulators) || !stage.starts.empty() || stage.values.size() != 1 ||
+      !stage.side.empty())
     return false;
   const auto* product = ir::as<ir::Binary>(stage.values[0]);
   const DType dtype = stage.values[0]->type.dtype;
@@ -42,14 +44,14 @@ struct Factor {
 
 class Dots {
  public:
-  Dots(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
+  Dots(stages::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
        const KnownIntegers& known, const std::unordered_set<const ir::BufferNode*>& kept,
        const Capabilities& capabilities)
       : program_(program),
         constants_(constants),
         numbers_(program, known, kept),
         capabilities_(capabilities) {
-    for (const ops::Entry& entry : program) {
+    for (const stages::Entry& entry : program) {
       const Stage* stage = entry.stage();
       const std::vector<Buffer> inputs = entry.inputs();
       if (stage && std::ranges::all_of(inputs, [&](const Buffer& b) { return is_constant(b); }))
@@ -64,7 +66,7 @@ class Dots {
     }
     // Other sums, as of windows of one channel, read in 16 bits what they read in 32. With short
     // vectors, converting costs more than memory.
-    for (const ops::Entry& entry : program_) {
+    for (const stages::Entry& entry : program_) {
       if (!capabilities_.windows_in_halves || !entry.stage() || !is_sum_of_products(*entry.stage()))
         continue;
       const Expr before = entry.stage()->values[0];
@@ -170,7 +172,7 @@ class Dots {
         run = ir::as_int(quotient->b).value_or(1);
       return true;
     });
-    return is_shared(factor.value, axis, run) ? run : 1;
+    return stages::is_shared(factor.value, axis, run) ? run : 1;
   }
 
   void rewrite(Stage& stage) {
@@ -202,7 +204,7 @@ class Dots {
     if (rows.first.get() && points_of(stage, columns, rows) % least_columns != 0) return;
     const Expr row = row_words(stage, rows, extent_of(rows, length));
     const Expr column = words_of(stage, columns, length, 2);
-    length = ceil_div(length, 2);
+    length = stages::ceil_div(length, 2);
     sum_of_dots(stage, row, column, 2);
   }
 
@@ -244,7 +246,7 @@ class Dots {
       taken = offset * column_sums(stage, columns, 1);
     }
     const Expr column = words_of(stage, columns, length, 4);
-    length = ceil_div(length, 4);
+    length = stages::ceil_div(length, 4);
     sum_of_dots(stage, row, column, 4, taken);
     return true;
   }
@@ -268,7 +270,7 @@ class Dots {
   // The sums of the columns times a factor, of a stage of its own, at load.
   Expr column_sums(const Stage& stage, const Factor& columns, int64_t factor) {
     Stage sums;
-    sums.kind = ops::StageKind::reduce;
+    sums.kind = stages::StageKind::reduce;
     sums.name = stage.name + ".sums";
     sums.origin = stage.origin;
     ir::VarMap fresh;
@@ -295,8 +297,8 @@ class Dots {
     return ir::load(output, std::move(point));
   }
 
-  static ops::Accumulators sum_in_integers(const std::string& left, const std::string& right) {
-    return {ops::sum_accumulator(ir::var(left, DType::i32), ir::var(right, DType::i32))};
+  static stages::Accumulators sum_in_integers(const std::string& left, const std::string& right) {
+    return {stages::sum_accumulator(ir::var(left, DType::i32), ir::var(right, DType::i32))};
   }
 
   static bool runs_along_points(const Stage& stage, const Factor& factor) {
@@ -341,7 +343,8 @@ class Dots {
   static void sum_of_dots(Stage& stage, const Expr& left, const Expr& right, int64_t terms,
                           const Expr& taken = {}) {
     const Var was = stage.accumulators[0].left;
-    ops::Accumulators accumulators = sum_in_integers(was->name, stage.accumulators[0].right->name);
+    stages::Accumulators accumulators =
+        sum_in_integers(was->name, stage.accumulators[0].right->name);
     const Expr sum = accumulators[0].left;
     const Expr whole = ir::cast(was->type.dtype, taken ? sum - taken : sum);
     stage.result = ir::substitute(stage.result, {{was.get(), whole}});
@@ -376,7 +379,7 @@ class Dots {
     const auto* load = ir::as<ir::Load>(value);
     if (!load || !is_constant(load->buffer)) return value;
     const Stage* maker = numbers_.maker_of(load->buffer.get());
-    if (!maker || maker->kind != ops::StageKind::compute) return value;
+    if (!maker || maker->kind != stages::StageKind::compute) return value;
     ir::VarMap axes;
     for (size_t i = 0; i < maker->axes.size(); ++i) axes[maker->axes[i].get()] = load->indices[i];
     return ir::substitute(maker->result, axes);
@@ -404,10 +407,10 @@ class Dots {
 
   Expr words_of(const Stage& stage, const Factor& factor, const Expr& length, int64_t terms,
                 int64_t offset = 0) {
-    Stage copy = copy_of(stage, factor, ".words", DType::i32, ceil_div(length, terms));
+    Stage copy = copy_of(stage, factor, ".words", DType::i32, stages::ceil_div(length, terms));
     copy.result = ir::simplify(
         word_at(stage, factor, {copy.axes.begin(), copy.axes.end()}, length, terms, offset),
-        ops::bounds_of(copy));
+        stages::bounds_of(copy));
     const Buffer words = copy.output;
     numbers_.add(place_, std::move(copy));
     return ir::load(words, indices_in(factor, word_place(stage, factor, terms)));
@@ -472,13 +475,13 @@ class Dots {
   // A copy of the factor whose rows end in zeros.
   Buffer copied(const Stage& stage, const Factor& factor, std::string_view name, DType dtype,
                 int64_t offset, const Expr& length, int64_t terms) {
-    Stage copy = copy_of(stage, factor, name, dtype, round_up(length, terms));
+    Stage copy = copy_of(stage, factor, name, dtype, stages::round_up(length, terms));
     const std::vector<Expr> point(copy.axes.begin(), copy.axes.end());
     Expr number = numbers_.shifted(element(stage, factor, point), offset);
     if (!is_multiple(length, terms))
       number = ir::select(point[static_cast<size_t>(factor.dim)] < length, number,
                           ir::constant_int(DType::i32, 0));
-    copy.result = ir::simplify(ir::cast(dtype, number), ops::bounds_of(copy));
+    copy.result = ir::simplify(ir::cast(dtype, number), stages::bounds_of(copy));
     const Buffer output = copy.output;
     numbers_.add(place_, std::move(copy));
     return output;
@@ -491,7 +494,7 @@ class Dots {
     return ir::bitcast(word, ir::load(buffer, indices_in(factor, ir::ramp(first, 1, terms))));
   }
 
-  ops::Program& program_;
+  stages::Program& program_;
   std::unordered_set<const ir::BufferNode*> constants_;
   SmallIntegers numbers_;
   const Capabilities& capabilities_;
@@ -500,11 +503,11 @@ class Dots {
 
 }  // namespace
 
-void use_dots(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
+void use_dots(stages::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
               const KnownIntegers& known, const std::unordered_set<const ir::BufferNode*>& kept,
               const Capabilities& capabilities) {
   if (capabilities.dots || capabilities.byte_dots)
     Dots(program, constants, known, kept, capabilities).run();
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

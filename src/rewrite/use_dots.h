@@ -7,7 +7,7 @@
 #include "stages/program.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 
 // Sums of products whose factors are integers of 9 bits at any point, such as bytes less their zero
 // point, become sums of Dots in i32 (ir/nodes.def), after fusion and before layouts. The factor
@@ -17,8 +17,8 @@ namespace gossamer::schedule {
 //
 // `constants`: buffers that a run does not change; `known`: those of them whose elements are known.
 // `kept`: buffers that keep their type, since other than the program's stages read or write them.
-void use_dots(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
+void use_dots(stages::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
               const KnownIntegers& known, const std::unordered_set<const ir::BufferNode*>& kept,
-              const Capabilities& capabilities);
+              const target::Capabilities& capabilities);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

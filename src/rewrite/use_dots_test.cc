@@ -6,12 +6,13 @@
 #include "ir/build.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
+using target::Capabilities;
 
 // y[i, j] = sum over k of (x[i, k] - zero) * w[k, j] in `sum`, where a stage of its own makes the
 // first factor.
@@ -23,14 +24,14 @@ struct Product {
     };
     x = ir::buffer("x", element, {size(rows), size(length)});
     w = ir::buffer("w", DType::i8, {size(length), size(columns)});
-    ops::Stage center;
+    stages::Stage center;
     center.name = "x.centered";
     center.extents = x->shape;
     center.axes = {ir::var("i0"), ir::var("i1")};
     center.output = ir::buffer("c", sum, x->shape);
     center.result = ir::cast(sum, ir::load(x, {center.axes[0], center.axes[1]})) - 3.0;
-    ops::Stage product;
-    product.kind = ops::StageKind::reduce;
+    stages::Stage product;
+    product.kind = stages::StageKind::reduce;
     product.name = "product";
     product.axes = {ir::var("i"), ir::var("j")};
     product.extents = {size(rows), size(columns)};
@@ -38,7 +39,7 @@ struct Product {
     const ir::Var k = ir::var("k"), left = ir::var("acc", sum), right = ir::var("term", sum);
     product.reduce_axes = {k};
     product.reduce_extents = {size(length)};
-    product.accumulators = {ops::sum_accumulator(left, right)};
+    product.accumulators = {stages::sum_accumulator(left, right)};
     product.values = {ir::load(center.output, {product.axes[0], k}) *
                       ir::cast(sum, ir::load(w, {k, product.axes[1]}))};
     product.result = left;
@@ -50,16 +51,16 @@ struct Product {
   std::string rewritten(std::unordered_set<const ir::BufferNode*> kept = {}, bool bytes = false,
                         TargetKind target = TargetKind::wasm) {
     kept.insert(program.back().output().get());
-    Capabilities capabilities = capabilities_of(target);
+    Capabilities capabilities = target::capabilities_of(target);
     if (target == TargetKind::wasm) capabilities.byte_dots = bytes;
     use_dots(program, {w.get()}, {}, kept, capabilities);
     std::string text;
-    for (const ops::Entry& entry : program) text += ops::print(*entry.stage());
+    for (const stages::Entry& entry : program) text += stages::print(*entry.stage());
     return text;
   }
 
   Buffer x, w;
-  ops::Program program;
+  stages::Program program;
 };
 
 bool has(const std::string& text, const std::string& part) {
@@ -105,7 +106,7 @@ TEST(UseDots, SumsInIntegersMayHaveAnyLength) {
 // y[i, o] = sum over k of c[i, o // outputs * length + k] * w[o, k].
 Product in_groups(int64_t length, int64_t outputs) {
   Product product(2 * length);
-  ops::Stage& stage = *product.program[1].stage();
+  stages::Stage& stage = *product.program[1].stage();
   const ir::Var k = stage.reduce_axes[0], o = stage.axes[1];
   product.w = ir::buffer("w", DType::i8, {ir::index(2 * outputs), ir::index(length)});
   stage.extents[1] = ir::index(2 * outputs);
@@ -151,7 +152,7 @@ TEST(UseDots, SignedBytesAreStoredAboveZero) {
 
 TEST(UseDots, ZeroPointsOfARunAreTakenOffAfterTheSum) {
   Product product(64);
-  ops::Stage& center = *product.program[0].stage();
+  stages::Stage& center = *product.program[0].stage();
   const Buffer zero = ir::buffer("zero", DType::u8, {});
   const Expr byte = ir::load(product.x, {center.axes[0], center.axes[1]});
   center.result =
@@ -185,28 +186,28 @@ TEST(UseDots, WordsOfSignedBytesAreMadeInTheProductWhereMemoryIsOfWords) {
 TEST(UseDots, ZeroPointsOfConstantColumnsHaveTheirOwnRange) {
   for (const int64_t most : {0, 5}) {
     Product product(64);
-    ops::Stage& stage = *product.program[1].stage();
+    stages::Stage& stage = *product.program[1].stage();
     const Buffer zeros = ir::buffer("zeros", DType::i8, {ir::index(16)});
     const auto* factors = ir::as<ir::Binary>(stage.values[0]);
     const Expr zero = ir::load(zeros, {stage.axes[1]});
     stage.values[0] = factors->a * (factors->b - ir::cast(DType::f32, zero));
-    Capabilities capabilities = capabilities_of(TargetKind::wasm);
+    Capabilities capabilities = target::capabilities_of(TargetKind::wasm);
     std::unordered_set<const ir::BufferNode*> kept{stage.output.get()};
     use_dots(product.program, {product.w.get(), zeros.get()}, {{zeros.get(), {0, most}}}, kept,
              capabilities);
     std::string text;
-    for (const ops::Entry& entry : product.program) text += ops::print(*entry.stage());
+    for (const stages::Entry& entry : product.program) text += stages::print(*entry.stage());
     EXPECT_EQ(has(text, "dot4"), most == 0) << text;
   }
 }
 
 TEST(UseDots, ColumnsOfMoreThanEightBitsAreHalves) {
   Product product(64);
-  ops::Stage& stage = *product.program[1].stage();
+  stages::Stage& stage = *product.program[1].stage();
   const auto* factors = ir::as<ir::Binary>(stage.values[0]);
   stage.values[0] = factors->a * (factors->b - 3.0);
   EXPECT_TRUE(has(product.rewritten({}, true), "dot2"));
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

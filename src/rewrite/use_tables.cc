@@ -8,14 +8,14 @@
 #include "ir/rewrite.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
+using stages::Stage;
+using stages::StageKind;
 
 constexpr int64_t codes = 256;
 constexpr int64_t least_points = 8 * codes;  // for which a table is made
@@ -88,7 +88,7 @@ Stage table_of(const Stage& stage, const Expr& e, const Expr& byte, int64_t leas
   return table;
 }
 
-void read_tables(Stage& stage, ops::Program& before) {
+void read_tables(Stage& stage, stages::Program& before) {
   ir::Rewriter rewriter;
   rewriter.expr_before = [&](const Expr& e) -> Expr {
     const DType dtype = e->type.dtype;
@@ -110,7 +110,7 @@ bool reads_alone(const Stage& stage, const Buffer& buffer) {
                              [&](const ir::Load* load) { return load->buffer.same(buffer); });
 }
 
-void store_bytes(ops::Program& program, Stage& stage,
+void store_bytes(stages::Program& program, Stage& stage,
                  const std::unordered_set<const ir::BufferNode*>& kept) {
   const Buffer wide = stage.output;
   const bool has_result = stage.kind == StageKind::compute || stage.kind == StageKind::reduce;
@@ -120,7 +120,7 @@ void store_bytes(ops::Program& program, Stage& stage,
   const Expr decoded = stage.result, byte = function_in(decoded, ir::NodeKind::Cast).byte;
   if (!byte.get()) return;
   std::vector<Stage*> readers;
-  for (ops::Entry& entry : program) {
+  for (stages::Entry& entry : program) {
     Stage* reader = entry.stage();
     const std::vector<Buffer> inputs = entry.inputs();
     const bool reads = std::ranges::any_of(inputs, [&](const Buffer& b) { return b.same(wide); });
@@ -142,12 +142,12 @@ void store_bytes(ops::Program& program, Stage& stage,
 
 }  // namespace
 
-void use_tables(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& kept) {
-  ops::Program result;
-  for (ops::Entry& entry : program) {
+void use_tables(stages::Program& program, const std::unordered_set<const ir::BufferNode*>& kept) {
+  stages::Program result;
+  for (stages::Entry& entry : program) {
     if (Stage* stage = entry.stage()) store_bytes(program, *stage, kept);
   }
-  for (ops::Entry& entry : program) {
+  for (stages::Entry& entry : program) {
     Stage* stage = entry.stage();
     if (stage && stage->kind == StageKind::compute && has_many_points(*stage))
       read_tables(*stage, result);
@@ -156,4 +156,4 @@ void use_tables(ops::Program& program, const std::unordered_set<const ir::Buffer
   program = std::move(result);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

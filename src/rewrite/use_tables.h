@@ -5,7 +5,7 @@
 
 #include "stages/program.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 
 // Quantised models round after each operator, so an activation is often a function of one number of
 // 8 bits. Where computing that takes long, such as exp with two roundings, a stage reads it from
@@ -13,6 +13,6 @@ namespace gossamer::schedule {
 // that was rounded to 8 bits is stored in these, not as the float that its readers decode.
 //
 // `kept`: buffers that keep their type.
-void use_tables(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& kept);
+void use_tables(stages::Program& program, const std::unordered_set<const ir::BufferNode*>& kept);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

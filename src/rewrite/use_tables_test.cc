@@ -5,7 +5,7 @@
 
 #include "ir/build.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::Buffer;
@@ -18,15 +18,15 @@ Expr rounded(const Expr& number) {
 }
 Expr decoded(const Expr& byte) { return (ir::cast(DType::f32, byte) - 7.0) * 0.5; }
 
-ops::Stage stage_of(const std::string& name, DType dtype, int64_t rows) {
-  ops::Stage stage;
+stages::Stage stage_of(const std::string& name, DType dtype, int64_t rows) {
+  stages::Stage stage;
   stage.name = name;
   stage.axes = {ir::var("i"), ir::var("j")};
   stage.extents = {ir::index(rows), ir::index(128)};
   stage.output = ir::buffer(name, dtype, stage.extents);
   return stage;
 }
-Expr at(const Buffer& buffer, const ops::Stage& stage) {
+Expr at(const Buffer& buffer, const stages::Stage& stage) {
   return ir::load(buffer, {stage.axes[0], stage.axes[1]});
 }
 
@@ -34,8 +34,8 @@ Expr at(const Buffer& buffer, const ops::Stage& stage) {
 struct Chain {
   explicit Chain(UnaryOp function, int64_t rows = 64) {
     x = ir::buffer("x", DType::f32, {ir::index(rows), ir::index(128)});
-    ops::Stage quantized = stage_of("q", DType::f32, rows),
-               result = stage_of("y", DType::f32, rows);
+    stages::Stage quantized = stage_of("q", DType::f32, rows),
+                  result = stage_of("y", DType::f32, rows);
     quantized.result = decoded(rounded(at(x, quantized)));
     const Expr number = at(quantized.output, result);
     result.result =
@@ -50,12 +50,12 @@ struct Chain {
     kept.insert(program.back().output().get());
     use_tables(program, kept);
     std::string text;
-    for (const ops::Entry& entry : program) text += ops::print(*entry.stage());
+    for (const stages::Entry& entry : program) text += stages::print(*entry.stage());
     return text;
   }
 
   Buffer x, q;
-  ops::Program program;
+  stages::Program program;
 };
 
 bool has(const std::string& text, const std::string& part) {
@@ -85,7 +85,7 @@ TEST(UseTables, WhatOthersReadKeepsItsType) {
 
 TEST(UseTables, SeveralNumbersHaveNoTable) {
   Chain chain(UnaryOp::exp);
-  ops::Stage& stage = *chain.program[1].stage();
+  stages::Stage& stage = *chain.program[1].stage();
   const Buffer other = ir::buffer("other", DType::u8, stage.extents);
   stage.result = stage.result * ir::cast(DType::f32, at(other, stage));
   const std::string text = chain.rewritten();
@@ -95,7 +95,7 @@ TEST(UseTables, SeveralNumbersHaveNoTable) {
 
 TEST(UseTables, SignedBytesCountFromTheLeast) {
   Chain chain(UnaryOp::exp);
-  ops::Stage& stage = *chain.program[1].stage();
+  stages::Stage& stage = *chain.program[1].stage();
   const Buffer bytes = ir::buffer("bytes", DType::i8, stage.extents);
   const Expr number = ir::cast(DType::f32, at(bytes, stage));
   stage.result = rounded(ir::unary(UnaryOp::exp, number) / number);
@@ -107,4 +107,4 @@ TEST(UseTables, SignedBytesCountFromTheLeast) {
 }
 
 }  // namespace
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

@@ -9,13 +9,14 @@
 #include "ir/rewrite.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
-using ops::Stage;
+using stages::Stage;
+using target::Capabilities;
 
 constexpr int64_t least_reuse = 32;
 
@@ -38,11 +39,12 @@ int64_t reuse_of(const Stage& stage, const ir::Load& load) {
 // are as many in a file of weights as these take memory.
 bool takes_bits(const Stage& stage) {
   const auto* bits = ir::as<ir::Bitcast>(stage.result);
-  return stage.kind == ops::StageKind::compute && bits && ir::is_int(bits->a->type.dtype);
+  return stage.kind == stages::StageKind::compute && bits && ir::is_int(bits->a->type.dtype);
 }
 
 bool sums_products(const Stage& stage) {
-  return stage.kind == ops::StageKind::reduce && !stage.in_order && ops::is_sum(stage.accumulators);
+  return stage.kind == stages::StageKind::reduce && !stage.in_order &&
+         stages::is_sum(stage.accumulators);
 }
 
 Stage conversion_of(const Buffer& halves) {
@@ -76,7 +78,7 @@ Expr read_from(const Buffer& floats, const Buffer& halves, const Expr& e,
 // each element again and again, and nothing outside of the program does.
 class StoredAsFloats {
  public:
-  StoredAsFloats(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& kept)
+  StoredAsFloats(stages::Program& program, const std::unordered_set<const ir::BufferNode*>& kept)
       : program_(program), kept_(kept) {
     for (size_t i = 0; i < program.size(); ++i) {
       if (const Buffer output = program[i].output()) makers_[output.get()].push_back(i);
@@ -91,7 +93,7 @@ class StoredAsFloats {
       if (output && output->dtype == DType::f16 && !takes_bits(*program_[i].stage()))
         widen_if(output);
     }
-    for (const ops::Entry& entry : program_) {
+    for (const stages::Entry& entry : program_) {
       const Stage* stage = entry.stage();
       if (!stage || !sums_products(*stage)) continue;
       const Expr before = stage->values[0];  // keeps the loads alive
@@ -120,15 +122,15 @@ class StoredAsFloats {
     const Stage* maker = program_[makers->second[0]].stage();
     const bool stores =
         maker && maker->side.empty() &&
-        (maker->kind == ops::StageKind::compute || maker->kind == ops::StageKind::reduce);
+        (maker->kind == stages::StageKind::compute || maker->kind == stages::StageKind::reduce);
     if (!stores) return false;
-    if (maker->view && !may_widen(ops::inputs_of(*maker)[0], all)) return false;
+    if (maker->view && !may_widen(stages::inputs_of(*maker)[0], all)) return false;
     const auto readers = readers_.find(halves.get());
     if (readers == readers_.end()) return true;
     return std::ranges::all_of(readers->second, [&](size_t i) {
       const Stage* reader = program_[i].stage();
-      if (!reader || !reader->side.empty() || reader->kind == ops::StageKind::scatter ||
-          reader->kind == ops::StageKind::sort)
+      if (!reader || !reader->side.empty() || reader->kind == stages::StageKind::scatter ||
+          reader->kind == stages::StageKind::sort)
         return false;
       return !reader->view || may_widen(reader->output, all);
     });
@@ -138,13 +140,13 @@ class StoredAsFloats {
     Stage& maker = *program_[makers_.at(halves.get())[0]].stage();
     const Buffer floats = ir::buffer(halves->name, DType::f32, halves->shape);
     maker.output = floats;
-    maker.result = ir::simplify(ir::cast(DType::f32, maker.result), ops::bounds_of(maker));
+    maker.result = ir::simplify(ir::cast(DType::f32, maker.result), stages::bounds_of(maker));
     replaced_.push_back(halves);
     ir::Rewriter rewriter;
     rewriter.expr_before = [&](const Expr& e) { return read_from(floats, halves, e, rewriter); };
     for (size_t i : readers_[halves.get()]) {
       Stage& reader = *program_[i].stage();
-      ops::visit_exprs(reader, ops::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
+      stages::visit_exprs(reader, stages::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
       // A reshape hands on what it reads.
       const auto* rounded = reader.view ? ir::as<ir::Cast>(reader.result) : nullptr;
       if (rounded) reader.result = rounded->a;
@@ -153,7 +155,7 @@ class StoredAsFloats {
     readers_[floats.get()] = readers_[halves.get()];
   }
 
-  ops::Program& program_;
+  stages::Program& program_;
   const std::unordered_set<const ir::BufferNode*>& kept_;
   std::map<const ir::BufferNode*, std::vector<size_t>> makers_, readers_;
   std::vector<Buffer> replaced_;  // keys of the above stay alive
@@ -161,7 +163,7 @@ class StoredAsFloats {
 
 }  // namespace
 
-void widen_halves(ops::Program& program, const HeldBuffers& held,
+void widen_halves(stages::Program& program, const HeldBuffers& held,
                   const Capabilities& capabilities) {
   if (!capabilities.has_bytes) return;
   std::unordered_set<const ir::BufferNode*> kept = held.states;
@@ -172,16 +174,16 @@ void widen_halves(ops::Program& program, const HeldBuffers& held,
     for (const ir::BufferNode* constant : held.constants)
       if (constant->dtype == DType::f16) made.insert(constant);
   }
-  for (const ops::Entry& entry : program) {
+  for (const stages::Entry& entry : program) {
     const Buffer output = entry.output();
     if (output && entry.stage() && is_half(*output) && !held.states.contains(output.get()) &&
         !made.insert(output.get()).second)
       return;  // written twice: what is read depends on when
   }
-  const std::vector<int> blocks = ops::blocks_of(program);
+  const std::vector<int> blocks = stages::blocks_of(program);
   // By the block as well: what one branch converts is not there in the other.
   std::map<std::pair<const ir::BufferNode*, int>, Buffer> singles;
-  ops::Program result;
+  stages::Program result;
   for (size_t at = 0; at < program.size(); ++at) {
     Stage* stage = program[at].stage();
     if (!stage || !sums_products(*stage)) {
@@ -208,4 +210,4 @@ void widen_halves(ops::Program& program, const HeldBuffers& held,
   program = std::move(result);
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

@@ -6,7 +6,7 @@
 #include "stages/program.h"
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 
 // Buffers that other than a program's stages read or write.
 struct HeldBuffers {
@@ -18,6 +18,7 @@ struct HeldBuffers {
 // tensor stores what it rounds to halves as floats, or, where others read the tensor too, a stage
 // of its own converts it. With `floats_for_halves` all stages store floats, and constants that many
 // points read are converted at load.
-void widen_halves(ops::Program& program, const HeldBuffers& held, const Capabilities& capabilities);
+void widen_halves(stages::Program& program, const HeldBuffers& held,
+                  const target::Capabilities& capabilities);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

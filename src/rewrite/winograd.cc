@@ -15,15 +15,20 @@
 #include "stages/access.h"
 #include "target/costs.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::Var;
-using ops::Stage;
-using ops::StageKind;
+using records::direct;
+using records::PointSource;
+using records::winograd_tiles;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
+using target::Costs;
 
 // Transforms of one axis, a row an output, by Lavin and Gray: of the input (B^T), the weights (G)
 // and the products (A^T).
@@ -139,8 +144,8 @@ class Maker {
         tile_(tile),
         edge_(tile + window_edge - 1),
         places_(static_cast<int64_t>(edge_) * edge_),
-        down_(ceil_div(sliding.slides[0].points, tile)),
-        across_(ceil_div(sliding.slides[1].points, tile)),
+        down_(stages::ceil_div(sliding.slides[0].points, tile)),
+        across_(stages::ceil_div(sliding.slides[1].points, tile)),
         tiles_(ir::index(sliding.tiled_batches) * down_ * across_) {}
 
   std::vector<Stage> make() const {
@@ -214,7 +219,7 @@ class Maker {
     std::vector<Expr> extents;
     for (const size_t batch : sliding_.batches) extents.push_back(stage_.extents[batch]);
     extents.insert(extents.end(), {down_, across_});
-    const std::vector<Expr> tile = unravel(number, extents);
+    const std::vector<Expr> tile = stages::unravel(number, extents);
     ir::VarMap at{{stage_.reduce_axes[sliding_.channel].get(), channel}};
     for (size_t i = 0; i < sliding_.batches.size(); ++i)
       at[stage_.axes[sliding_.batches[i]].get()] = tile[i];
@@ -257,7 +262,7 @@ class Maker {
     made.values = {ir::load(input, with_open<Expr>(place, batches, number, channel)) *
                    ir::load(weights, {place, column, channel})};
     const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    made.accumulators = {ops::sum_accumulator(left, right)};
+    made.accumulators = {stages::sum_accumulator(left, right)};
     made.result = left;
     return made;
   }
@@ -300,7 +305,7 @@ class Maker {
 // The stages that have a convolution in another basis, in the program around it.
 class Rewriter {
  public:
-  Rewriter(ops::Program& program, std::set<const ir::BufferNode*> constants,
+  Rewriter(stages::Program& program, std::set<const ir::BufferNode*> constants,
            const Capabilities& capabilities, const PointSource* records,
            const Capabilities* hardware)
       : program_(program),
@@ -315,8 +320,8 @@ class Rewriter {
   }
 
   void run() {
-    ops::Program made;
-    for (ops::Entry& entry : program_) {
+    stages::Program made;
+    for (stages::Entry& entry : program_) {
       Stage* stage = entry.stage();
       if (stage && !is_constant(*stage)) {
         if (const auto sliding = find_sliding_sum(*stage, constant_)) {
@@ -334,7 +339,7 @@ class Rewriter {
 
  private:
   bool is_constant(const Stage& stage) {
-    const auto inputs = ops::inputs_of(stage);
+    const auto inputs = stages::inputs_of(stage);
     const bool constant =
         writers_.at(stage.output.get()).size() == 1 &&
         std::ranges::all_of(inputs, [&](const Buffer& b) { return constant_.contains(b.get()); });
@@ -355,7 +360,7 @@ class Rewriter {
     const Stage* producer = program_[writers->second[0]].stage();
     if (!producer || producer->kind != StageKind::compute || producer->view ||
         !producer->side.empty() || loads_of(producer->result).size() != 1 ||
-        std::ranges::any_of(ops::inputs_of(*producer), [&](const Buffer& input) {
+        std::ranges::any_of(stages::inputs_of(*producer), [&](const Buffer& input) {
           const auto written = writers_.find(input.get());
           return written != writers_.end() && written->second.size() > 1;
         }))
@@ -367,7 +372,7 @@ class Rewriter {
     return sliding;
   }
 
-  ops::Program& program_;
+  stages::Program& program_;
   std::set<const ir::BufferNode*> constant_;
   const Capabilities& caps_;
   const PointSource* records_;
@@ -378,7 +383,7 @@ class Rewriter {
 
 }  // namespace
 
-void use_winograd(ops::Program& program, const std::set<const ir::BufferNode*>& constants,
+void use_winograd(stages::Program& program, const std::set<const ir::BufferNode*>& constants,
                   const Capabilities& capabilities, const PointSource* records,
                   const Capabilities* hardware) {
   // A texel would compute a whole transform for one element of it.
@@ -386,4 +391,4 @@ void use_winograd(ops::Program& program, const std::set<const ir::BufferNode*>& 
   Rewriter(program, constants, capabilities, records, hardware).run();
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

@@ -8,7 +8,7 @@
 #include "records/layout_records.h"
 #include "stages/program.h"
 
-namespace gossamer::schedule {
+namespace gossamer::rewrite {
 
 // Sums of products over channels and a window of 3 x 3 that moves by one, in f32, whose weights
 // alone are constants, become four stages: weights in another basis, which are computed at load,
@@ -18,8 +18,9 @@ namespace gossamer::schedule {
 //
 // Against the direct sum, points differ by rounding (docs/specs/semantics.md has figures), and what
 // is infinite or NaN in a tile makes all of its points NaN.
-void use_winograd(ops::Program& program, const std::set<const ir::BufferNode*>& constants,
-                  const Capabilities& capabilities, const PointSource* records = nullptr,
-                  const Capabilities* hardware = nullptr);
+void use_winograd(stages::Program& program, const std::set<const ir::BufferNode*>& constants,
+                  const target::Capabilities& capabilities,
+                  const records::PointSource* records = nullptr,
+                  const target::Capabilities* hardware = nullptr);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::rewrite

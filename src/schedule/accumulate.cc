@@ -9,7 +9,7 @@
 namespace gossamer::schedule {
 
 Result<> Schedule::accumulate(std::optional<LoopId> loop) {
-  if (stage_.kind != ops::StageKind::reduce && stage_.kind != ops::StageKind::scan)
+  if (stage_.kind != stages::StageKind::reduce && stage_.kind != stages::StageKind::scan)
     return fail("cannot accumulate: the stage is no reduction and no scan");
   if (nest_.accumulates) return fail("cannot accumulate: there are accumulators already");
   std::vector<LoopId> at;

@@ -18,6 +18,11 @@
 namespace gossamer::schedule {
 namespace {
 
+using stages::At;
+using stages::Group;
+using stages::Member;
+using target::Capabilities;
+
 using Loops = std::vector<LoopId>;
 
 constexpr std::array<std::string_view, 12> primitives{
@@ -278,13 +283,14 @@ class Interpreter {
     if (loop(id).reduction) return Tail::guard;
     const Loops& axes = s_.nest().axes;
     const auto at = static_cast<int>(std::ranges::find(axes, id) - axes.begin());
-    const ops::Stage& stage = s_.stage();
+    const stages::Stage& stage = s_.stage();
     if (at < static_cast<int>(axes.size())) {
       const ir::Layout& layout = stage.output->layout;
-      const bool is_padded = is_blocked(layout) &&
-                             vector_dim(layout, static_cast<int>(stage.output->shape.size())) == at;
+      const bool is_padded =
+          stages::is_blocked(layout) &&
+          stages::vector_dim(layout, static_cast<int>(stage.output->shape.size())) == at;
       if (!is_padded && skips_lanes(stage, at, s_.capabilities())) return Tail::guard;
-      if (is_padded || stage.kind != ops::StageKind::reduce) return Tail::round_up;
+      if (is_padded || stage.kind != stages::StageKind::reduce) return Tail::round_up;
     }
     return extent(id) ? Tail::shift : Tail::clamp;
   }
@@ -422,10 +428,10 @@ class Interpreter {
 };
 
 // One for each schedule of a group.
-std::vector<ops::Stage> scheduled_stages(const Group& group, const Capabilities& capabilities) {
-  if (is_walk(group)) return online_stages(group, capabilities);
+std::vector<stages::Stage> scheduled_stages(const Group& group, const Capabilities& capabilities) {
+  if (is_walk(group)) return online::online_stages(group, capabilities);
   if (has_tiles(group)) return tile_stages(group);
-  std::vector<ops::Stage> stages;
+  std::vector<stages::Stage> stages;
   for (const Group& one : group.concurrent)
     std::ranges::move(scheduled_stages(one, capabilities), std::back_inserter(stages));
   if (!stages.empty()) return stages;
@@ -436,18 +442,18 @@ std::vector<ops::Stage> scheduled_stages(const Group& group, const Capabilities&
 
 }  // namespace
 
-bool skips_lanes(const ops::Stage& stage, int axis, const Capabilities& caps) {
-  if (stage.kind != ops::StageKind::compute || !caps.is_vector_unit()) return false;
+bool skips_lanes(const stages::Stage& stage, int axis, const Capabilities& caps) {
+  if (stage.kind != stages::StageKind::compute || !caps.is_vector_unit()) return false;
   const auto extent = ir::as_int(stage.extents[static_cast<size_t>(axis)]);
   return !extent || (*extent > caps.vector_lanes && *extent % caps.vector_lanes != 0 &&
-                     !is_blocked(stage.output->layout));
+                     !stages::is_blocked(stage.output->layout));
 }
 
 std::string_view name_of(Primitive primitive) { return primitives[static_cast<size_t>(primitive)]; }
 std::string_view name_of(Tail tail) { return tails[static_cast<size_t>(tail)]; }
 
-Result<Schedule> apply(const ops::Stage& stage, const Capabilities& capabilities, const List& list,
-                       Names names) {
+Result<Schedule> apply(const stages::Stage& stage, const Capabilities& capabilities,
+                       const List& list, Names names) {
   Schedule schedule(stage, capabilities, list.pattern);
   Interpreter interpreter(schedule, names);
   for (const Call& call : list.calls) {
@@ -461,7 +467,7 @@ Result<Schedule> apply(const ops::Stage& stage, const Capabilities& capabilities
 
 Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capabilities,
                                     const Point& point, Names names) {
-  const std::vector<ops::Stage> stages = scheduled_stages(group, capabilities);
+  const std::vector<stages::Stage> stages = scheduled_stages(group, capabilities);
   if (point.size() != stages.size())
     return fail(cat(point.size(), " schedules for a group that takes ", stages.size()));
   std::vector<Schedule> schedules;

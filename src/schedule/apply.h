@@ -33,17 +33,18 @@ namespace gossamer::schedule {
 enum class Names : uint8_t { of_loops, by_place };
 
 // The error names the call, and what is wrong with it.
-Result<Schedule> apply(const ops::Stage& stage, const Capabilities& capabilities, const List& list,
-                       Names names);
+Result<Schedule> apply(const stages::Stage& stage, const target::Capabilities& capabilities,
+                       const List& list, Names names);
 
 // The schedules of a group. Errors: a number of lists that it does not take, and, by place, another
 // pattern than its own.
-Result<std::vector<Schedule>> apply(const Group& group, const Capabilities& capabilities,
-                                    const Point& point, Names names);
+Result<std::vector<Schedule>> apply(const stages::Group& group,
+                                    const target::Capabilities& capabilities, const Point& point,
+                                    Names names);
 
 // Whether the vectors of a map lie along an axis that they may not divide, or whose extent a run
 // tells: the lanes past its end are skipped.
-bool skips_lanes(const ops::Stage& stage, int axis, const Capabilities& caps);
+bool skips_lanes(const stages::Stage& stage, int axis, const target::Capabilities& caps);
 
 std::string_view name_of(Primitive);
 std::string_view name_of(Tail);

@@ -11,11 +11,13 @@ namespace gossamer::schedule {
 
 using ir::Expr;
 using ir::Stmt;
+using stages::Factors;
+using stages::ScaledFactor;
 
 namespace {
 
 // The loops that tell elements of a factor apart and run inside an invocation, outermost first.
-std::vector<LoopId> columns_of(const ops::Stage& stage, const Nest& nest, const Expr& factor) {
+std::vector<LoopId> columns_of(const stages::Stage& stage, const Nest& nest, const Expr& factor) {
   std::vector<LoopId> columns;
   for (size_t i = 0; i < stage.axes.size(); ++i) {
     if (!ir::uses(factor, stage.axes[i].get())) continue;
@@ -25,14 +27,14 @@ std::vector<LoopId> columns_of(const ops::Stage& stage, const Nest& nest, const 
   return columns;
 }
 
-Expr factor_of(const ops::Stage& stage, int operand) {
+Expr factor_of(const stages::Stage& stage, int operand) {
   const Factors factors = factors_of(stage);
   return operand == 0 ? factors.a : factors.b;
 }
 
 }  // namespace
 
-CachedFactor::CachedFactor(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates)
+CachedFactor::CachedFactor(const stages::Stage& stage, const Nest& nest, Coordinates& coordinates)
     : nest_(nest), stage_(stage), step_(ir::var("step")), column_(ir::index(0)) {
   const int operand = nest.cached->operand;
   const Factors factors = factors_of(stage);
@@ -52,7 +54,7 @@ CachedFactor::CachedFactor(const ops::Stage& stage, const Nest& nest, Coordinate
   for (size_t i = 0; i < stage.axes.size(); ++i)
     if (ir::uses(factor, stage.axes[i].get()))
       places[stage.axes[i].get()] = coordinates.of(nest.axes[i]);
-  const ScaledFactor parts = scaled_in_blocks(factor, stage.reduce_axes[0]);
+  const ScaledFactor parts = stages::scaled_in_blocks(factor, stage.reduce_axes[0]);
   factor_ = ir::substitute(parts.factor, places);
   Expr read = ir::load(memory_, {stage.reduce_axes[0], column_});
   if (parts.scale) read = read * parts.scale;

@@ -10,10 +10,10 @@ namespace gossamer::schedule {
 class CachedFactor {
  public:
   // `nest.cached` must be set.
-  CachedFactor(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates);
+  CachedFactor(const stages::Stage& stage, const Nest& nest, Coordinates& coordinates);
 
   // The stage with the factor read from that memory.
-  const ops::Stage& stage() const { return stage_; }
+  const stages::Stage& stage() const { return stage_; }
   int64_t bytes() const;
   // Whether the memory holds all steps of the reduction; null: it always does.
   ir::Expr fits() const;
@@ -22,7 +22,7 @@ class CachedFactor {
 
  private:
   const Nest& nest_;
-  ops::Stage stage_;
+  stages::Stage stage_;
   ir::Expr factor_;              // over the loops' variables and `step_`
   std::vector<LoopId> columns_;  // loops that tell its columns apart, outermost first
   ir::Var step_;

@@ -13,6 +13,7 @@ namespace {
 
 using ir::Expr;
 using ir::LoopKind;
+using target::Capabilities;
 
 Result<> check_launch(const Nest& nest) {
   const std::vector<LoopId>& order = nest.walks[0].order;
@@ -32,14 +33,14 @@ Result<> check_launch(const Nest& nest) {
 
 // Lanes of a map that are skipped become a loop of their own where a vector does not fit; a
 // reduction whose lanes would be repeated is cut into shorter vectors (lower.cc).
-bool may_end_early(const ops::Stage& stage, const Split& split, LoopId lane) {
-  const bool map = stage.kind == ops::StageKind::compute;
+bool may_end_early(const stages::Stage& stage, const Split& split, LoopId lane) {
+  const bool map = stage.kind == stages::StageKind::compute;
   return (split.tail == Tail::guard ? map : split.tail == Tail::clamp && !map) &&
          (split.parts.size() == 2 || !map) && split.parts.back() == lane &&
          stage.output->layout.memory != ir::Memory::texture;
 }
 
-Result<> check_vectors(const ops::Stage& stage, const Nest& nest) {
+Result<> check_vectors(const stages::Stage& stage, const Nest& nest) {
   for (const Walk& walk : nest.walks) {
     for (LoopId id : walk.order) {
       const Loop& loop = nest.loop(id);
@@ -128,7 +129,7 @@ Result<> check_joined(const Schedule& schedule, int64_t tiles) {
   int64_t bytes = tiles;
   const int64_t sharing =
       nest.staged.empty() ? schedule.group_size() : handed_over(joined_of(nest));
-  for (const ir::Var& var : ops::lefts_of(schedule.stage().accumulators)) {
+  for (const ir::Var& var : stages::lefts_of(schedule.stage().accumulators)) {
     const ir::DType dtype = var->type.dtype;
     if (ir::byte_size(dtype) != 4)
       return fail(cat(what, "but group memory holds numbers of 32 bits, not ", ir::name_of(dtype)));
@@ -144,13 +145,13 @@ Result<> check_joined(const Schedule& schedule, int64_t tiles) {
 }  // namespace
 
 Result<> check(const Schedule& schedule) {
-  const ops::Stage& stage = schedule.stage();
+  const stages::Stage& stage = schedule.stage();
   const Nest& nest = schedule.nest();
-  if (stage.kind == ops::StageKind::scatter) return {};
+  if (stage.kind == stages::StageKind::scatter) return {};
   GS_TRY(check_launch(nest));
   GS_TRY(check_vectors(stage, nest));
-  if (stage.kind != ops::StageKind::compute) GS_TRY(check_accumulators(nest));
-  if (stage.kind == ops::StageKind::scan && stage.segment > 0 &&
+  if (stage.kind != stages::StageKind::compute) GS_TRY(check_accumulators(nest));
+  if (stage.kind == stages::StageKind::scan && stage.segment > 0 &&
       nest.loop(nest.axes[stage.along]).split < 0)
     return fail("the scan's axis is not split by its segment");
   GS_ASSIGN(const int64_t tiles, check_staged(schedule));

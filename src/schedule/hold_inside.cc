@@ -10,6 +10,7 @@ namespace gossamer::schedule {
 namespace {
 
 using ir::Expr;
+using stages::Along;
 
 // An axis whose loops run past its extent.
 struct Ragged {
@@ -19,7 +20,7 @@ struct Ragged {
   int64_t run = 1;  // neighbours of which one is inside: what they share is there
 };
 
-std::vector<Ragged> ragged_axes(const ops::Stage& stage, const Nest& nest) {
+std::vector<Ragged> ragged_axes(const stages::Stage& stage, const Nest& nest) {
   std::vector<Ragged> result;
   for (size_t i = 0; i < nest.axes.size(); ++i) {
     Loop loop = nest.loop(nest.axes[i]);
@@ -39,12 +40,12 @@ std::vector<Ragged> ragged_axes(const ops::Stage& stage, const Nest& nest) {
 
 }  // namespace
 
-ops::Stage hold_inside(const ops::Stage& stage, const Nest& nest) {
+stages::Stage hold_inside(const stages::Stage& stage, const Nest& nest) {
   const std::vector<Ragged> ragged = ragged_axes(stage, nest);
-  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+  const ir::Bounds bounds = stages::bounds_of_terms(stage);
   const auto leaves = [&](const ir::Load& load, const Ragged& axis) {
     return axis.lanes == 0 ||
-           along(load, load.buffer->layout, axis.axis, axis.lanes, bounds) == Along::gather;
+           stages::along(load, load.buffer->layout, axis.axis, axis.lanes, bounds) == Along::gather;
   };
   ir::Rewriter rewriter;
   rewriter.expr = [&](const Expr& e) -> Expr {
@@ -55,7 +56,8 @@ ops::Stage hold_inside(const ops::Stage& stage, const Nest& nest) {
     for (const Ragged& axis : ragged) {
       if (!leaves(*load, axis)) continue;
       for (Expr& index : indices) {
-        if (!ir::uses(index, axis.axis.get()) || is_shared(index, axis.axis, axis.run)) continue;
+        if (!ir::uses(index, axis.axis.get()) || stages::is_shared(index, axis.axis, axis.run))
+          continue;
         index = ir::substitute(index, {{axis.axis.get(), ir::min(axis.axis, axis.last)}});
         changed = true;
       }
@@ -68,8 +70,8 @@ ops::Stage hold_inside(const ops::Stage& stage, const Nest& nest) {
     }
     return changed ? ir::load(load->buffer, std::move(indices)) : Expr{};
   };
-  ops::Stage held = stage;
-  ops::visit_exprs(held, ops::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
+  stages::Stage held = stage;
+  stages::visit_exprs(held, stages::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
   return held;
 }
 

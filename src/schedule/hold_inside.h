@@ -8,6 +8,6 @@ namespace gossamer::schedule {
 
 // The stage with its loads held inside their buffers: those that lanes past an axis' extent would
 // gather (consecutive ones stay within the slack of every buffer), and those whose place is data.
-ops::Stage hold_inside(const ops::Stage& stage, const Nest& nest);
+stages::Stage hold_inside(const stages::Stage& stage, const Nest& nest);
 
 }  // namespace gossamer::schedule

@@ -10,6 +10,10 @@
 namespace gossamer::schedule {
 namespace {
 
+using stages::Group;
+using stages::InPlace;
+using stages::Member;
+
 bool is_alike(const ir::Buffer& a, const ir::Buffer& b) {
   if (a->dtype != b->dtype || a->storage != b->storage || !(a->layout == b->layout) ||
       a->scope != b->scope || a->shape.size() != b->shape.size())
@@ -31,7 +35,7 @@ bool is_read_in_place(const Group& group, const ir::Buffer& input) {
 
 }  // namespace
 
-bool at_own_point(const ir::Load& load, const ops::Stage& stage) {
+bool at_own_point(const ir::Load& load, const stages::Stage& stage) {
   bool own = load.indices.size() == stage.axes.size();
   for (size_t i = 0; own && i < load.indices.size(); ++i)
     own = load.indices[i].get() == stage.axes[i].get() || ir::is_const(stage.extents[i], 1);
@@ -41,7 +45,7 @@ bool at_own_point(const ir::Load& load, const ops::Stage& stage) {
 std::vector<InPlace> find_in_place(const Group& group, const Dies& dies) {
   if (over_rows(group) || !has_points(group) ||
       std::ranges::any_of(group.members, [](const Member& member) {
-        return member.stage.kind != ops::StageKind::compute || member.stage.view;
+        return member.stage.kind != stages::StageKind::compute || member.stage.view;
       }))
     return {};
   std::vector<InPlace> found;

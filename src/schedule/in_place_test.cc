@@ -10,9 +10,21 @@
 namespace gossamer::schedule {
 namespace {
 
-const Capabilities webgpu = capabilities_of(TargetKind::webgpu);
+using autoschedule::ScheduledGroup;
+using autoschedule::wasm;
+using group::Launched;
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using stages::Group;
+using stages::InPlace;
+using stages::Stage;
+using target::Capabilities;
 
-Buffer plain(const char* name, Expr extent = index(64)) {
+const Capabilities webgpu = target::capabilities_of(TargetKind::webgpu);
+
+Buffer plain(const char* name, Expr extent = ir::index(64)) {
   return ir::buffer(name, DType::f32, {std::move(extent)});
 }
 
@@ -32,10 +44,10 @@ Expr at(const Buffer& buffer, const Expr& i) { return ir::load(buffer, {i}); }
 // Two means and what follows from them, as optimizers have it.
 struct Optimizer {
   Buffer weight = plain("W"), gradient = plain("G"), mean = plain("M"), square = plain("V"),
-         rate = plain("R", index(1)), decay = plain("D", index(1)), next_weight = plain("W2"),
-         next_mean = plain("M2"), next_square = plain("V2");
-  ops::Program program() const {
-    const auto first = [](const Buffer& b) { return at(b, index(0)); };
+         rate = plain("R", ir::index(1)), decay = plain("D", ir::index(1)),
+         next_weight = plain("W2"), next_mean = plain("M2"), next_square = plain("V2");
+  stages::Program program() const {
+    const auto first = [](const Buffer& b) { return at(b, ir::index(0)); };
     return {
         map(next_mean, [&](const Var& i) { return at(mean, i) * first(decay) + at(gradient, i); }),
         map(next_square,
@@ -65,9 +77,9 @@ std::string places(const std::vector<Launched>& launched) {
 // Nine tensors, and eight bindings at most.
 TEST(InPlace, AnOptimizerIsOneLaunch) {
   const Optimizer optimizer;
-  const auto launched = group_stages(optimizer.program(), {optimizer.kept(), {}}, webgpu);
+  const auto launched = group::group_stages(optimizer.program(), {optimizer.kept(), {}}, webgpu);
   EXPECT_EQ(places(launched), "M2 + V2 + W2 M2=M V2=G W2=V");
-  const ScheduledGroup made = schedule_default(std::get<Group>(launched[0]), webgpu);
+  const ScheduledGroup made = autoschedule::schedule_default(std::get<Group>(launched[0]), webgpu);
   EXPECT_EQ(made.kernel.params.size(), 6u);
   const std::string text = ir::print(made.kernel);
   EXPECT_NE(text.find("update M2: f32[64]"), text.npos) << text;
@@ -75,13 +87,13 @@ TEST(InPlace, AnOptimizerIsOneLaunch) {
       ir::verify(made.kernel, static_cast<ir::Properties>(ir::Property::scheduled));
   EXPECT_TRUE(verified) << verified.error().to_string();
   // Where nothing forbids it, the inputs of a model stay as they are.
-  EXPECT_EQ(places(group_stages(optimizer.program(), {optimizer.kept(), {}}, wasm)),
+  EXPECT_EQ(places(group::group_stages(optimizer.program(), {optimizer.kept(), {}}, wasm)),
             "M2 + V2 + W2");
 }
 
 // C = B + B of a product B, which no map joins.
 struct Doubled {
-  Stage b = product(index(8), index(16), index(8));
+  Stage b = autoschedule::product(ir::index(8), ir::index(16), ir::index(8));
   Buffer c = ir::buffer("C", DType::f32, b.output->shape);
   Stage map(const Buffer& to, const Expr& row, const Var& i, const Var& j) const {
     Stage stage;
@@ -99,31 +111,34 @@ struct Doubled {
   }
   Stage reversed(const Buffer& to) const {
     const Var i = ir::var("i"), j = ir::var("j");
-    return map(to, index(7) - Expr(i), i, j);
+    return map(to, ir::index(7) - Expr(i), i, j);
   }
 };
 
 TEST(InPlace, WhatIsReadLaterStays) {
   const Doubled d;
   const Buffer other = ir::buffer("D", DType::f32, d.c->shape);
-  EXPECT_EQ(places(group_stages({d.b, d.map(d.c)}, {{d.c.get()}, {}}, wasm)), "sum; C C=C");
-  EXPECT_EQ(places(group_stages({d.b, d.reversed(d.c)}, {{d.c.get()}, {}}, wasm)), "sum; C");
-  EXPECT_EQ(places(group_stages({d.b, d.map(d.c)}, {{d.b.output.get(), d.c.get()}, {}}, wasm)),
-            "sum; C");
-  EXPECT_EQ(places(group_stages(
-                {d.b, d.map(d.c), product(index(8), index(8), index(8)), d.reversed(other)},
+  EXPECT_EQ(places(group::group_stages({d.b, d.map(d.c)}, {{d.c.get()}, {}}, wasm)), "sum; C C=C");
+  EXPECT_EQ(places(group::group_stages({d.b, d.reversed(d.c)}, {{d.c.get()}, {}}, wasm)), "sum; C");
+  EXPECT_EQ(
+      places(group::group_stages({d.b, d.map(d.c)}, {{d.b.output.get(), d.c.get()}, {}}, wasm)),
+      "sum; C");
+  EXPECT_EQ(places(group::group_stages(
+                {d.b, d.map(d.c), autoschedule::product(ir::index(8), ir::index(8), ir::index(8)),
+                 d.reversed(other)},
                 {{d.c.get(), other.get()}, {}}, wasm)),
             "sum; C; sum; D");
   // Nor what several stages write, as they do states of loops.
   const Doubled e;
-  EXPECT_EQ(places(group_stages({d.b, d.map(d.c), e.b, e.map(d.c)}, {{d.c.get()}, {}}, wasm)),
-            "sum; C; sum; C");
+  EXPECT_EQ(
+      places(group::group_stages({d.b, d.map(d.c), e.b, e.map(d.c)}, {{d.c.get()}, {}}, wasm)),
+      "sum; C; sum; C");
   const Buffer wide = ir::buffer("C", DType::f64, d.c->shape);
-  EXPECT_EQ(places(group_stages({d.b, d.map(wide)}, {{wide.get()}, {}}, wasm)), "sum; C");
+  EXPECT_EQ(places(group::group_stages({d.b, d.map(wide)}, {{wide.get()}, {}}, wasm)), "sum; C");
 }
 
 TEST(InPlace, PointsAreNotComputedTwice) {
-  const Buffer a = plain("A", index(10)), b = plain("B", index(10));
+  const Buffer a = plain("A", ir::index(10)), b = plain("B", ir::index(10));
   Group group = single_group(map(b, [&](const Var& i) { return at(a, i) + at(a, i); }));
   group.in_place = {{a, b}};
   Schedule schedule(group.last(), wasm, "map");

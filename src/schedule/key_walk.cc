@@ -9,10 +9,13 @@ namespace gossamer::schedule {
 
 using ir::Expr;
 using ir::Stmt;
+using online::OnlinePart;
+using online::OnlineTile;
+using stages::Group;
 
 KeyWalk::KeyWalk(const Group& group, std::span<const Schedule> schedules, const OnlineTile& tile)
     : last_(group.last()),
-      online_(online_of(group)),
+      online_(online::online_of(group)),
       schedules_(schedules),
       tile_(tile),
       row_(static_cast<size_t>(online_.row)),
@@ -20,7 +23,7 @@ KeyWalk::KeyWalk(const Group& group, std::span<const Schedule> schedules, const 
 
 Stmt KeyWalk::for_tiles(const Stmt& body) const {
   const ir::Var block = ir::var("block");
-  return ir::loop(block, ceil_div(keys(), tile_.keys), ir::LoopKind::serial,
+  return ir::loop(block, stages::ceil_div(keys(), tile_.keys), ir::LoopKind::serial,
                   ir::let(last_.reduce_axes[0], Expr(block) * ir::index(tile_.keys), body));
 }
 
@@ -49,12 +52,12 @@ Stmt KeyWalk::store(const Expr& row, const Expr& column, const Expr& sum) const 
 
 Stmt KeyWalk::in_items(Stmt body) const {
   std::vector<Expr> extents = last_.extents;
-  extents[row_] = ceil_div(extents[row_], tile_.rows);
+  extents[row_] = stages::ceil_div(extents[row_], tile_.rows);
   extents[column_] = ir::index(1);
   Expr count = ir::index(1);
   for (const Expr& extent : extents) count = count * extent;
   const ir::Var item = ir::var("item");
-  const std::vector<Expr> place = unravel(item, extents);
+  const std::vector<Expr> place = stages::unravel(item, extents);
   for (size_t i = 0; i < extents.size(); ++i) {
     if (i == column_) continue;
     Expr first = place[i];

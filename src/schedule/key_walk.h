@@ -11,11 +11,14 @@ namespace gossamer::schedule {
 
 class KeyWalk {
  public:
-  KeyWalk(const Group& group, std::span<const Schedule> schedules, const OnlineTile& tile);
+  KeyWalk(const stages::Group& group, std::span<const Schedule> schedules,
+          const online::OnlineTile& tile);
 
  protected:
-  const Schedule& schedule(OnlinePart part) const { return schedules_[static_cast<size_t>(part)]; }
-  const ir::Buffer& made(OnlinePart part) const { return schedule(part).stage().output; }
+  const Schedule& schedule(online::OnlinePart part) const {
+    return schedules_[static_cast<size_t>(part)];
+  }
+  const ir::Buffer& made(online::OnlinePart part) const { return schedule(part).stage().output; }
 
   // The body for each tile of keys that some row of the tile may see.
   ir::Stmt for_tiles(const ir::Stmt& body) const;
@@ -24,10 +27,10 @@ class KeyWalk {
   // The body for each tile of rows, of each point of the other axes.
   ir::Stmt in_items(ir::Stmt body) const;
 
-  const ops::Stage& last_;
-  Online online_;
+  const stages::Stage& last_;
+  online::Online online_;
   std::span<const Schedule> schedules_;
-  OnlineTile tile_;
+  online::OnlineTile tile_;
   size_t row_, column_;  // axes of the last stage
 
  private:

@@ -20,6 +20,7 @@ namespace {
 using ir::Expr;
 using ir::Stmt;
 using ir::Var;
+using target::Capabilities;
 
 // The dimensions that a kernel depends on, in order of appearance: what it uses and does not bind.
 std::vector<Var> free_variables(const ir::Kernel& kernel) {
@@ -55,7 +56,7 @@ Stmt in_loops(const std::vector<std::pair<Var, Expr>>& loops, Stmt body) {
 
 // How many neighbours along its last axis an invocation of `row` writes: whole words of elements
 // that may share them.
-int neighbours_of(const ops::Stage& stage, const Capabilities& caps) {
+int neighbours_of(const stages::Stage& stage, const Capabilities& caps) {
   if (stage.axes.empty() || !may_share_words(stage.output->dtype, caps)) return 1;
   const Var& last = stage.axes.back();
   const auto extent = ir::as_int(stage.extents.back());
@@ -68,7 +69,7 @@ int neighbours_of(const ops::Stage& stage, const Capabilities& caps) {
 }
 
 // An invocation an update, or some neighbours.
-Stmt row(const ops::Stage& stage, const Capabilities& caps) {
+Stmt row(const stages::Stage& stage, const Capabilities& caps) {
   const int64_t group = caps.group_size, lanes = neighbours_of(stage, caps);
   std::vector<Expr> extents = stage.extents;
   if (lanes > 1) extents.back() = ir::index(*ir::as_int(extents.back()) / lanes);
@@ -78,7 +79,7 @@ Stmt row(const ops::Stage& stage, const Capabilities& caps) {
   const Var item = ir::var("item"), invocation = ir::var("invocation"), lane = ir::var("lane");
   const Expr update = Expr(item) * ir::index(group) + invocation;
   ir::VarMap axes;
-  std::vector<Expr> place = unravel(update, extents);
+  std::vector<Expr> place = stages::unravel(update, extents);
   if (lanes > 1) place.back() = place.back() * ir::index(lanes) + lane;
   for (size_t i = 0; i < place.size(); ++i) axes[stage.axes[i].get()] = place[i];
   std::vector<Expr> target;
@@ -92,12 +93,13 @@ Stmt row(const ops::Stage& stage, const Capabilities& caps) {
   if (lanes > 1) store = ir::loop(lane, ir::index(lanes), ir::LoopKind::vectorized, store);
   const Stmt invocations =
       ir::loop(invocation, ir::index(group), ir::LoopKind::group, ir::branch(inside, store));
-  return ir::loop(item, ir::simplify(ceil_div(updates, group)), ir::LoopKind::grid, invocations);
+  return ir::loop(item, ir::simplify(stages::ceil_div(updates, group)), ir::LoopKind::grid,
+                  invocations);
 }
 
 // How many leading axes tell rows of the output apart: each is the index of the target there, over
 // the output's whole extent. With tables, all but the last axis.
-size_t rows_of(const ops::Stage& stage) {
+size_t rows_of(const stages::Stage& stage) {
   if (stage.table) return stage.axes.size() - 1;
   size_t rows = 0;
   while (rows < stage.axes.size() && rows < stage.target.size() &&
@@ -108,7 +110,7 @@ size_t rows_of(const ops::Stage& stage) {
 }
 
 // A work item a row, with these loops inside.
-Stmt in_rows(const ops::Stage& stage, size_t rows, const Stmt& body) {
+Stmt in_rows(const stages::Stage& stage, size_t rows, const Stmt& body) {
   const Var item = ir::var("item");
   Expr count = ir::index(1), rest = item;
   ir::VarMap axes;
@@ -120,7 +122,7 @@ Stmt in_rows(const ops::Stage& stage, size_t rows, const Stmt& body) {
   return ir::loop(item, ir::simplify(count), ir::LoopKind::grid, ir::substitute(body, axes));
 }
 
-Stmt tallied(const ops::Stage& stage, const Stmt& update) {
+Stmt tallied(const stages::Stage& stage, const Stmt& update) {
   const auto last = stage.axes.end() - 1;
   const auto counter = [&](const Expr& bucket) {
     std::vector<Expr> point(stage.axes.begin(), last);
@@ -141,7 +143,7 @@ Stmt tallied(const ops::Stage& stage, const Stmt& update) {
 
 // Updates in order, a work item for those that are sure to aim elsewhere than the others: the
 // output as it starts (a state already does), then the updates.
-Stmt scatter(const ops::Stage& stage) {
+Stmt scatter(const stages::Stage& stage) {
   const bool counts = static_cast<bool>(stage.table);
   const size_t rows = rows_of(stage);
   std::vector<std::pair<Var, Expr>> copy, updates;
@@ -155,7 +157,7 @@ Stmt scatter(const ops::Stage& stage) {
   for (size_t i = rows; i < stage.axes.size(); ++i)
     updates.emplace_back(stage.axes[i], stage.extents[i]);
   Expr value = stage.values[0];
-  if (const ops::Accumulators& accumulators = stage.accumulators; !accumulators.empty()) {
+  if (const stages::Accumulators& accumulators = stage.accumulators; !accumulators.empty()) {
     value = ir::substitute(accumulators[0].joined,
                            {{accumulators[0].left.get(), ir::load(stage.output, stage.target)},
                             {accumulators[0].right.get(), value}});
@@ -196,7 +198,7 @@ Result<> can_lower(const Schedule& schedule) {
   return result;
 }
 
-ops::Stage with_legal_loads(const ops::Stage& stage, const Schedule& schedule) {
+stages::Stage with_legal_loads(const stages::Stage& stage, const Schedule& schedule) {
   return schedule.capabilities().harmless_loads ? stage : hold_inside(stage, schedule.nest());
 }
 
@@ -208,7 +210,7 @@ Stmt in_outer_loops(const Nest& nest, Coordinates& coordinates, const Stmt& body
   return in_nest(nest, coordinates, serial, body);
 }
 
-Stmt inside_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
+Stmt inside_invocation(const stages::Stage& stage, const Nest& nest, Coordinates& coordinates,
                        Destination destination) {
   destination.point = coordinates.of(nest.axes);
   if (nest.cached) {
@@ -217,7 +219,7 @@ Stmt inside_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& c
     return cached.around(in_outer_loops(nest, coordinates, sums));
   }
   Stmt body;
-  if (stage.kind != ops::StageKind::compute) {
+  if (stage.kind != stages::StageKind::compute) {
     body = reduction(stage, nest, destination, coordinates);
   } else {
     ir::VarMap map;
@@ -233,7 +235,7 @@ Stmt in_serial_loops(const Nest& nest, Coordinates& coordinates, const Stmt& bod
   return at_invocation(nest, coordinates, in_outer_loops(nest, coordinates, body));
 }
 
-Stmt in_invocation(const ops::Stage& stage, const Nest& nest, const Destination& destination) {
+Stmt in_invocation(const stages::Stage& stage, const Nest& nest, const Destination& destination) {
   Coordinates coordinates(nest);
   return at_invocation(nest, coordinates, inside_invocation(stage, nest, coordinates, destination));
 }
@@ -302,7 +304,7 @@ std::vector<Rows> shorter_vectors(const Nest& nest, size_t split) {
         loop.extent = std::move(count);
         return static_cast<LoopId>(made.loops.size() - 1);
       };
-      outer = add(".tile", ceil_div(extent, lanes));
+      outer = add(".tile", stages::ceil_div(extent, lanes));
       inner = add(".part", ir::index(lanes));
       made.loop(lane).split = static_cast<int>(made.splits.size());
       made.splits.push_back({lane, {outer, inner}, {lanes}, Tail::shift, {}});
@@ -369,7 +371,7 @@ std::vector<Rows> rows_of_vectors(std::vector<Rows> vectors, size_t split, const
   return forms;
 }
 
-std::vector<Rows> forms_of_rows(const ops::Stage& stage, const Nest& nest) {
+std::vector<Rows> forms_of_rows(const stages::Stage& stage, const Nest& nest) {
   const std::vector<LoopId> outside = nest.outside();
   const auto around = [&](LoopId leaf) {
     return is_bound(nest.loop(leaf).kind) ||
@@ -393,7 +395,8 @@ std::vector<Rows> forms_of_rows(const ops::Stage& stage, const Nest& nest) {
 
 }  // namespace
 
-Stmt in_forms(const ops::Stage& stage, const Schedule& schedule, const Destination& destination) {
+Stmt in_forms(const stages::Stage& stage, const Schedule& schedule,
+              const Destination& destination) {
   const Nest& nest = schedule.nest();
   const bool cuts =
       schedule.capabilities().group_size == 1 && stage.output->layout.memory != ir::Memory::texture;
@@ -409,7 +412,7 @@ Stmt in_forms(const ops::Stage& stage, const Schedule& schedule, const Destinati
   return at_invocation(nest, coordinates, rows);
 }
 
-Stmt scatter_launch(const ops::Stage& stage, const Capabilities& caps) {
+Stmt scatter_launch(const stages::Stage& stage, const Capabilities& caps) {
   const bool any_order = caps.group_size > 1 && writes_a_row(stage);
   return any_order ? row(stage, caps) : scatter(stage);
 }

@@ -19,6 +19,6 @@ Result<ir::Kernel> lower(const Schedule& schedule);
 // Stages under one launch, see group.h. Each member with loops of its own has a schedule, and their
 // launches are one: the loops bound to the grid and to the group have the same extents. Concurrent
 // groups have workgroups of one size.
-Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules);
+Result<ir::Kernel> lower(const stages::Group& group, std::span<const Schedule> schedules);
 
 }  // namespace gossamer::schedule

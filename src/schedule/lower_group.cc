@@ -21,6 +21,10 @@ namespace {
 
 using ir::Expr;
 using ir::Stmt;
+using stages::At;
+using stages::Group;
+using stages::Member;
+using stages::RowAxis;
 
 using Loads = std::map<const ir::BufferNode*, Expr>;
 
@@ -61,7 +65,7 @@ struct Blocks {
 };
 Blocks blocks_of(const Member& member, const Nest& nest) {
   LoopId axis = -1;
-  if (member.stage.kind == ops::StageKind::reduce) {
+  if (member.stage.kind == stages::StageKind::reduce) {
     if (nest.walks[0].reduced.size() == 1) axis = nest.walks[0].reduced[0];
   } else if (const std::vector<int> columns = columns_of(member); columns.size() == 1) {
     axis = nest.axes[static_cast<size_t>(columns[0])];
@@ -108,7 +112,7 @@ std::optional<ComputedAt> in_steps(const Nested& first, const Nested& second, co
   if (first.schedule.capabilities().group_size > 1) return std::nullopt;
   const Member &map = first.member, &sum = second.member;
   const ir::Buffer& made = map.stage.output;
-  if (map.stage.kind != ops::StageKind::compute || sum.stage.kind != ops::StageKind::reduce ||
+  if (map.stage.kind != stages::StageKind::compute || sum.stage.kind != stages::StageKind::reduce ||
       sum.stage.in_order || !map.written || reads(map.stage, made))
     return std::nullopt;
   const Nest& sums = second.nest();
@@ -188,14 +192,14 @@ class Members {
     for (const auto& [output, row] : rows_) known[output] = ir::load(row, cell);
     Destination destination = destination_of(one, {ir::index(1), lanes});
     destination.cell = cell;
-    const ops::Stage stage = with_legal_loads(schedule.stage(), schedule);
+    const stages::Stage stage = with_legal_loads(schedule.stage(), schedule);
     const Stmt body = at_points.empty() ? in_forms(stage, schedule, destination) : points_of(one);
     return ir::substitute(replace_loads(body, known), same);
   }
 
   // Where a member's result goes. `row`: the extents of what holds a row's.
   Destination destination_of(const Nested& one, std::vector<Expr> row) {
-    const ops::Stage& stage = one.schedule.stage();  // over the tile, of members in one
+    const stages::Stage& stage = one.schedule.stage();  // over the tile, of members in one
     Destination destination;
     if (stage.output->scope == ir::Scope::group) {
       destination.memory = stage.output;
@@ -224,7 +228,7 @@ class Members {
     std::vector<std::pair<ir::Var, Expr>> values;
     std::vector<Stmt> stores;
     const auto add = [&](const Member& member) {
-      const ops::Stage stage = with_legal_loads(member.stage, one.schedule);
+      const stages::Stage stage = with_legal_loads(member.stage, one.schedule);
       ir::VarMap map;
       for (size_t i = 0; i < point.size(); ++i) map[stage.axes[i].get()] = point[i];
       const Expr value = replace_loads(ir::substitute(stage.result, map), known);
@@ -261,7 +265,7 @@ class Members {
     const int64_t places = elements_of(tile), count = *ir::as_int(invocations().extent);
     const ir::Var step = ir::var("step");
     const Expr place = Expr(step) * ir::index(count) + invocations().var;
-    const std::vector<Expr> at = unravel(place, tile->shape);
+    const std::vector<Expr> at = stages::unravel(place, tile->shape);
     std::vector<Expr> point = tile_;
     point.insert(point.end(), at.begin(), at.end());
     const Stmt store = ir::store(memory, point, ir::load(tile, at));
@@ -274,11 +278,11 @@ class Members {
     int64_t bytes = 0;
     body = hold_in_group(held_, share_group_memory(body, parts_, bytes), bytes);
     GS_TRY(check_group_bytes(bytes, nested_.back().schedule.capabilities()));
-    const ops::Stage& last = group_.last();
+    const stages::Stage& last = group_.last();
     const auto outer = static_cast<std::ptrdiff_t>(group_.outer);
     const std::vector<Expr> tiles(last.extents.begin(), last.extents.begin() + outer);
     const ir::Var item = ir::var("item");
-    const std::vector<Expr> place = unravel(item, tiles);
+    const std::vector<Expr> place = stages::unravel(item, tiles);
     Expr count = ir::index(1);
     for (size_t i = 0; i < group_.outer; ++i) {
       count = count * tiles[i];
@@ -347,8 +351,8 @@ Result<ir::Kernel> lower_concurrent(const Group& group, std::span<const Schedule
 Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules) {
   if (!group.concurrent.empty()) return lower_concurrent(group, schedules);
   if (is_walk(group)) return lower_online(group, schedules);
-  if (group.last().kind == ops::StageKind::scatter) {
-    const ops::Stage stage = with_legal_loads(group.last(), schedules[0]);
+  if (group.last().kind == stages::StageKind::scatter) {
+    const stages::Stage stage = with_legal_loads(group.last(), schedules[0]);
     return kernel_of(title_of(group), scatter_launch(stage, schedules[0].capabilities()),
                      inputs_of(group), outputs_of(group));
   }

@@ -17,7 +17,7 @@ namespace gossamer::schedule {
 Result<> can_lower(const Schedule& schedule);
 // A stage as it is lowered: where memory does not forgive loads outside of buffers, they are held
 // inside.
-ops::Stage with_legal_loads(const ops::Stage& stage, const Schedule& schedule);
+stages::Stage with_legal_loads(const stages::Stage& stage, const Schedule& schedule);
 
 // The body inside of some loops of the nest, outermost first, and of what guards these loops. Where
 // operands are staged, nothing does: all invocations come to the barriers (in_guards).
@@ -39,7 +39,7 @@ ir::Stmt in_launch(const Nest& nest, ir::Stmt body);
 
 // A map of which each step of a reduction's whole vectors computes the elements that it reads.
 struct ComputedAt {
-  const ops::Stage* map;
+  const stages::Stage* map;
   ir::Stmt
       rest;  // its elements behind the whole vectors, before the reduction reads them; null: none
 };
@@ -59,17 +59,18 @@ ir::Stmt store_to(const Nest& nest, Coordinates& coordinates, const Destination&
 
 // What lies inside of the accumulators of a reduction or scan, and they: started, walked, written
 // back, by a scan at each step.
-ir::Stmt reduction(const ops::Stage& stage, const Nest& nest, const Destination& destination,
+ir::Stmt reduction(const stages::Stage& stage, const Nest& nest, const Destination& destination,
                    Coordinates& coordinates);
 
 // A stage in one invocation of its launch.
-ir::Stmt in_invocation(const ops::Stage& stage, const Nest& nest, const Destination& destination);
+ir::Stmt in_invocation(const stages::Stage& stage, const Nest& nest,
+                       const Destination& destination);
 // The same, on CPUs in several forms, of which a run takes one, where only it knows how many rows
 // or lanes there are.
-ir::Stmt in_forms(const ops::Stage& stage, const Schedule& schedule,
+ir::Stmt in_forms(const stages::Stage& stage, const Schedule& schedule,
                   const Destination& destination);
 // The whole launch of a scatter, which has no loops to schedule.
-ir::Stmt scatter_launch(const ops::Stage& stage, const Capabilities& capabilities);
+ir::Stmt scatter_launch(const stages::Stage& stage, const target::Capabilities& capabilities);
 
 // The kernel with this body: simplified, with the dimensions that it depends on.
 ir::Kernel kernel_of(std::string name, const ir::Stmt& body, std::span<const ir::Buffer> inputs,

@@ -17,6 +17,9 @@ namespace {
 
 using ir::Expr;
 using ir::Stmt;
+using online::OnlinePart;
+using stages::Group;
+using target::Capabilities;
 
 class GroupWalk : public KeyWalk {
  public:
@@ -32,7 +35,7 @@ class GroupWalk : public KeyWalk {
     const ir::Buffer held =
         ir::buffer("sums", online_.sum->type.dtype, cell_shape_, ir::Scope::priv);
 
-    ops::Stage weighted = sums.stage();
+    stages::Stage weighted = sums.stage();
     const Expr scale = ir::load(made(OnlinePart::scales), {weighted.axes[0]});
     weighted.starts = {ir::load(held, cell) * scale};
     const Stmt add = alone(nest, in_invocation(weighted, nest, {.held = held, .cell = cell}));
@@ -118,7 +121,7 @@ Result<ir::Kernel> lower_online(const Group& group, std::span<const Schedule> sc
   const Capabilities& caps = schedules[0].capabilities();
   if (caps.group_size == 1) return lower_online_vectors(group, schedules);
   for (const Schedule& schedule : schedules) GS_TRY(can_lower(schedule));
-  GroupWalk walk(group, schedules, online_tile(group, caps));
+  GroupWalk walk(group, schedules, online::online_tile(group, caps));
   const Stmt body = walk.run();
   GS_TRY(check_group_bytes(walk.group_bytes(), caps));
   return kernel_of(title_of(group), body, inputs_of(group), outputs_of(group));

@@ -9,8 +9,9 @@
 
 namespace gossamer::schedule {
 
-Result<ir::Kernel> lower_online(const Group& group, std::span<const Schedule> schedules);
+Result<ir::Kernel> lower_online(const stages::Group& group, std::span<const Schedule> schedules);
 // The same on CPUs.
-Result<ir::Kernel> lower_online_vectors(const Group& group, std::span<const Schedule> schedules);
+Result<ir::Kernel> lower_online_vectors(const stages::Group& group,
+                                        std::span<const Schedule> schedules);
 
 }  // namespace gossamer::schedule

@@ -14,6 +14,11 @@ namespace {
 
 using ir::Expr;
 using ir::Stmt;
+using online::OnlinePart;
+using online::OnlineTile;
+using online::vector_parts;
+using stages::Group;
+using target::Capabilities;
 
 class VectorWalk : public KeyWalk {
  public:
@@ -50,7 +55,7 @@ class VectorWalk : public KeyWalk {
 
   Stmt each(OnlinePart part) const {
     const Schedule& one = schedule(part);
-    const ops::Stage stage = with_legal_loads(one.stage(), one);
+    const stages::Stage stage = with_legal_loads(one.stage(), one);
     return inside_launch(one.nest(), {},
                          in_invocation(stage, one.nest(), {.memory = stage.output}));
   }
@@ -98,11 +103,11 @@ class VectorWalk : public KeyWalk {
 Result<ir::Kernel> lower_online_vectors(const Group& group, std::span<const Schedule> schedules) {
   for (const Schedule& schedule : schedules) GS_TRY(can_lower(schedule));
   const Capabilities& caps = schedules[0].capabilities();
-  const VectorWalk walk(group, schedules, online_tile(group, caps));
+  const VectorWalk walk(group, schedules, online::online_tile(group, caps));
   Stmt body = walk.body();
   if (schedules.size() > vector_parts) {
-    const OnlineTile narrow = narrow_tile(group, caps);
-    const auto row = static_cast<size_t>(online_of(group).row);
+    const OnlineTile narrow = online::narrow_tile(group, caps);
+    const auto row = static_cast<size_t>(online::online_of(group).row);
     const Expr left = group.last().extents[row] - Expr(group.last().axes[row]);
     body = ir::branch(left > ir::index(narrow.rows), body,
                       VectorWalk(group, schedules.subspan(vector_parts), narrow).body());

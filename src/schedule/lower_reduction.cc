@@ -17,6 +17,8 @@ namespace {
 using ir::Expr;
 using ir::Stmt;
 using ir::Var;
+using stages::Factors;
+using stages::ScaledFactor;
 
 // A float sum's product becomes one operation with it where the target has that, and so do the
 // products of words.
@@ -35,7 +37,7 @@ constexpr int64_t few_parts = 4;
 
 class Reduction {
  public:
-  Reduction(const ops::Stage& stage, const Nest& nest, const Destination& destination,
+  Reduction(const stages::Stage& stage, const Nest& nest, const Destination& destination,
             Coordinates& coordinates)
       : stage_(stage),
         nest_(nest),
@@ -49,7 +51,7 @@ class Reduction {
   }
 
   Stmt run() {
-    const ops::Accumulators& accumulators = stage_.accumulators;
+    const stages::Accumulators& accumulators = stage_.accumulators;
     const size_t count = accumulators.size();
     std::vector<Stmt> steps;
     for (size_t k = 0; k < count; ++k) {
@@ -60,7 +62,7 @@ class Reduction {
           in_nest(nest_, coordinates_, tile_, ir::store(accumulators_[k], cell_, start(k))));
     }
     const ir::VarMap totals = accumulated();
-    if (stage_.kind == ops::StageKind::scan) {
+    if (stage_.kind == stages::StageKind::scan) {
       const Walk& walk = nest_.walks[0];
       steps.push_back(in_nest(nest_, coordinates_, nest_.inside(walk),
                               ir::block({update(walk, accumulators_), store_result(totals)})));
@@ -111,8 +113,8 @@ class Reduction {
     const Stmt one =
         ir::block({in_tile(std::move(clear)), ir::loop(within, rest, ir::LoopKind::serial, body),
                    in_tile(std::move(add))});
-    before.push_back(
-        ir::loop(number, ir::simplify(ceil_div(loop->extent, chunk)), ir::LoopKind::serial, one));
+    before.push_back(ir::loop(number, ir::simplify(stages::ceil_div(loop->extent, chunk)),
+                              ir::LoopKind::serial, one));
     made = ir::block(std::move(before));
     for (const ir::Buffer& part : parts) made = ir::alloc(part, made);
     return made;
@@ -159,8 +161,8 @@ class Reduction {
   // outermost of these loops have sums of their own. 0: there may be no more than one chunk.
   int64_t chunk_of(const std::vector<LoopId>& loops) const {
     constexpr int64_t terms = 4096, many = 1 << 16, many_of_tiles = 1 << 20;
-    const ops::Accumulators& accumulators = stage_.accumulators;
-    const bool rounds = ops::is_sums(accumulators) && !stage_.in_order && joined_.loop < 0 &&
+    const stages::Accumulators& accumulators = stage_.accumulators;
+    const bool rounds = stages::is_sums(accumulators) && !stage_.in_order && joined_.loop < 0 &&
                         accumulators[0].left->type.dtype == ir::DType::f32;
     const auto outermost = std::ranges::find_if(
         loops, [&](LoopId id) { return !ir::is_const(nest_.loop(id).extent, 1); });
@@ -273,7 +275,7 @@ class Reduction {
   // What joins the results in `right` to those in `left`, by way of `store`.
   Stmt join_into(const std::vector<Expr>& left, const std::vector<Expr>& right,
                  const std::function<Stmt(size_t, const Expr&)>& store) const {
-    const ops::Accumulators& accumulators = stage_.accumulators;
+    const stages::Accumulators& accumulators = stage_.accumulators;
     ir::VarMap join;
     for (size_t k = 0; k < left.size(); ++k) {
       join[accumulators[k].left.get()] = left[k];
@@ -337,7 +339,7 @@ class Reduction {
   // parts of a cell values.
   Stmt join_invocations(const ir::VarMap& parts,
                         const std::function<Stmt(Stmt)>& around = std::identity()) {
-    const ops::Accumulators& accumulators = stage_.accumulators;
+    const stages::Accumulators& accumulators = stage_.accumulators;
     const size_t count = accumulators_.size();
     const Expr self = joined_.invocation, iteration = nest_.loop(joined_.loop).var;
     const auto [number, cells] = written_cells();
@@ -380,7 +382,7 @@ class Reduction {
 
   // One after the other: to read them takes less than the barriers of a tree.
   Stmt join_few(const Expr& zeroth, const std::function<Expr(const Expr&)>& place) {
-    const ops::Accumulators& accumulators = stage_.accumulators;
+    const stages::Accumulators& accumulators = stage_.accumulators;
     std::vector<std::pair<Var, Expr>> lets;
     ir::VarMap total;
     for (int64_t part = 0; part < joined_.extent; ++part) {
@@ -420,7 +422,7 @@ class Reduction {
       tiles_.emplace_back(nest_, staged, one, std::vector<LoopId>(at + 1, loops.end()));
       one = tiles_.back().value();
     }
-    Expr term = product_of(factor[0], factor[1], factors.terms);
+    Expr term = stages::product_of(factor[0], factor[1], factors.terms);
     if (masked) term = ir::select(mask, term, stage_.accumulators[0].identity);
     Stmt body = ir::store(sums[0], cell_, sum(ir::load(sums[0], cell_), term));
     auto end = loops.end();
@@ -462,7 +464,7 @@ class Reduction {
   Stmt update(const Walk& walk, const std::vector<ir::Buffer>& sums) {
     if (!destination_.computed || &walk != nest_.walks.data())
       return joined(walk, sums, stage_.values);
-    const ops::Stage& map = *destination_.computed->map;
+    const stages::Stage& map = *destination_.computed->map;
     const Var element = ir::var("element", map.result->type);
     std::vector<Expr> place;
     ir::Rewriter rewriter;
@@ -486,7 +488,7 @@ class Reduction {
 
   Stmt joined(const Walk& walk, const std::vector<ir::Buffer>& sums,
               const std::vector<Expr>& values) {
-    const ops::Accumulators& accumulators = stage_.accumulators;
+    const stages::Accumulators& accumulators = stage_.accumulators;
     const ir::VarMap map = points_map(walk);
     const Expr mask = mask_of(walk);
     std::vector<Expr> terms;
@@ -495,7 +497,7 @@ class Reduction {
       if (stage_.in_order) term = ir::substitute(term, accumulated());
       terms.push_back(mask ? ir::select(mask, term, accumulators[k].identity) : term);
     }
-    if (ops::is_sums(accumulators)) {
+    if (stages::is_sums(accumulators)) {
       std::vector<Stmt> steps;
       for (size_t k = 0; k < terms.size(); ++k)
         steps.push_back(ir::store(sums[k], cell_, sum(ir::load(sums[k], cell_), terms[k])));
@@ -517,7 +519,7 @@ class Reduction {
   // lanes one by one, then the result.
   Stmt joined_lanes() {
     constexpr int64_t few = 4;
-    const ops::Accumulators& accumulators = stage_.accumulators;
+    const stages::Accumulators& accumulators = stage_.accumulators;
     std::vector<Stmt> halving;
     std::vector<ir::Buffer> parts = accumulators_, made;
     int64_t lanes = lanes_;
@@ -574,7 +576,7 @@ class Reduction {
     return written_.empty() ? around(join_invocations(total)) : join_invocations(total, around);
   }
 
-  const ops::Stage& stage_;
+  const stages::Stage& stage_;
   const Nest& nest_;
   const Destination& destination_;
   Coordinates& coordinates_;
@@ -590,7 +592,7 @@ class Reduction {
 
 }  // namespace
 
-Stmt reduction(const ops::Stage& stage, const Nest& nest, const Destination& destination,
+Stmt reduction(const stages::Stage& stage, const Nest& nest, const Destination& destination,
                Coordinates& coordinates) {
   return Reduction(stage, nest, destination, coordinates).run();
 }

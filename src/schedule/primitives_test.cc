@@ -6,8 +6,10 @@
 namespace gossamer::schedule {
 namespace {
 
+using autoschedule::blocked;
+
 TEST(Schedule, StartsAsALoopAnAxis) {
-  EXPECT_EQ(loops(twice(), "bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(), "bind(i, grid)"),
             R"(
   grid i in 0..3 {
     for j in 0..10 {
@@ -18,7 +20,8 @@ TEST(Schedule, StartsAsALoopAnAxis) {
 }
 
 TEST(Split, TileStartsEarlyWithShift) {
-  EXPECT_EQ(loops(twice(), "split(j, 4, shift) -> j.tile, lane; bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(),
+                                "split(j, 4, shift) -> j.tile, lane; bind(i, grid)"),
             R"(
   grid i in 0..3 {
     for j.tile in 0..3 {
@@ -31,7 +34,7 @@ TEST(Split, TileStartsEarlyWithShift) {
 }
 
 TEST(Split, GuardSkips) {
-  EXPECT_EQ(loops(twice(), "split(j, 4, guard); bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(), "split(j, 4, guard); bind(i, grid)"),
             R"(
   grid i in 0..3 {
     for j.outer in 0..3 {
@@ -46,7 +49,7 @@ TEST(Split, GuardSkips) {
 }
 
 TEST(Split, MaskComputesAndDoesNotStore) {
-  EXPECT_EQ(loops(twice(), "split(j, 4, mask); bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(), "split(j, 4, mask); bind(i, grid)"),
             R"(
   grid i in 0..3 {
     for j.outer in 0..3 {
@@ -59,12 +62,14 @@ TEST(Split, MaskComputesAndDoesNotStore) {
     }
   }
 )");
-  EXPECT_NE(loops(product(), "split(i, 4, mask); bind(i.outer, grid)").find("of a map alone"),
+  EXPECT_NE(autoschedule::loops(autoschedule::product(), "split(i, 4, mask); bind(i.outer, grid)")
+                .find("of a map alone"),
             std::string::npos);
 }
 
 TEST(Split, ClampRepeatsTheLastIteration) {
-  EXPECT_EQ(loops(twice(index(3), ir::var("n")), "split(j, 4, clamp); bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(ir::index(3), ir::var("n")),
+                                "split(j, 4, clamp); bind(i, grid)"),
             R"(
   grid i in 0..3 {
     for j.outer in 0..(n + 3) // 4 {
@@ -77,9 +82,10 @@ TEST(Split, ClampRepeatsTheLastIteration) {
 }
 
 TEST(Split, RoundUpGoesIntoPadding) {
-  EXPECT_EQ(loops(twice(index(3), index(10), blocked),
-                  "split(j, 4, round_up) -> j.tile, lane; vectorize(lane); bind(i, grid)"),
-            R"(
+  EXPECT_EQ(
+      autoschedule::loops(autoschedule::twice(ir::index(3), ir::index(10), blocked),
+                          "split(j, 4, round_up) -> j.tile, lane; vectorize(lane); bind(i, grid)"),
+      R"(
   grid i in 0..3 {
     for j.tile in 0..3 {
       vectorized lane in 0..4 {
@@ -91,7 +97,8 @@ TEST(Split, RoundUpGoesIntoPadding) {
 }
 
 TEST(Split, SeveralFactorsWithoutATail) {
-  EXPECT_EQ(loops(twice(index(3), index(24)), "split(j, 2, 4) -> j.tile, vec, lane; bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(ir::index(3), ir::index(24)),
+                                "split(j, 2, 4) -> j.tile, vec, lane; bind(i, grid)"),
             R"(
   grid i in 0..3 {
     for j.tile in 0..3 {
@@ -106,7 +113,8 @@ TEST(Split, SeveralFactorsWithoutATail) {
 }
 
 TEST(Fuse, CountsInRowMajorOrder) {
-  EXPECT_EQ(loops(twice(), "unit() -> item; fuse(i, j) -> ij; bind(item, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(),
+                                "unit() -> item; fuse(i, j) -> ij; bind(item, grid)"),
             R"(
   grid item in 0..1 {
     for ij in 0..30 {
@@ -117,7 +125,7 @@ TEST(Fuse, CountsInRowMajorOrder) {
 }
 
 TEST(Fuse, BoundLoopsAreDecodedOnce) {
-  EXPECT_EQ(loops(twice(), "fuse(i, j) -> item; bind(item, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(), "fuse(i, j) -> item; bind(item, grid)"),
             R"(
   grid item in 0..30 {
     let i: index = item // 10
@@ -128,9 +136,10 @@ TEST(Fuse, BoundLoopsAreDecodedOnce) {
 }
 
 TEST(Fuse, WholeLoopsOfATileAreDecodedInside) {
-  EXPECT_EQ(loops(twice(),
-                  "fuse(i, j) -> ij; split(ij, 4, shift) -> ij.tile, row; fuse(ij.tile) -> item; "
-                  "bind(item, grid)"),
+  EXPECT_EQ(autoschedule::loops(
+                autoschedule::twice(),
+                "fuse(i, j) -> ij; split(ij, 4, shift) -> ij.tile, row; fuse(ij.tile) -> item; "
+                "bind(item, grid)"),
             R"(
   grid item in 0..8 {
     for row in 0..4 {
@@ -141,7 +150,8 @@ TEST(Fuse, WholeLoopsOfATileAreDecodedInside) {
 }
 
 TEST(Unit, MakesAPointALaunch) {
-  EXPECT_EQ(loops(total(4), "unit() -> item; accumulate(k); bind(item, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::total(4),
+                                "unit() -> item; accumulate(k); bind(item, grid)"),
             R"(
   grid item in 0..1 {
     alloc acc: f32[1, 1]
@@ -155,7 +165,8 @@ TEST(Unit, MakesAPointALaunch) {
 }
 
 TEST(Reorder, OnThePlacesAmongThem) {
-  EXPECT_EQ(loops(twice(), "split(j, 5) -> a, b; reorder(b, i); bind(b, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(),
+                                "split(j, 5) -> a, b; reorder(b, i); bind(b, grid)"),
             R"(
   grid b in 0..5 {
     for a in 0..2 {
@@ -168,7 +179,8 @@ TEST(Reorder, OnThePlacesAmongThem) {
 }
 
 TEST(Unroll, KeepsTheLoopForThePass) {
-  EXPECT_EQ(loops(twice(index(3), index(2)), "unroll(j); bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(ir::index(3), ir::index(2)),
+                                "unroll(j); bind(i, grid)"),
             R"(
   grid i in 0..3 {
     unrolled j in 0..2 {
@@ -179,7 +191,8 @@ TEST(Unroll, KeepsTheLoopForThePass) {
 }
 
 TEST(Vectorize, KeepsTheLoopForThePass) {
-  EXPECT_EQ(loops(twice(index(3), index(4)), "vectorize(j); bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::twice(ir::index(3), ir::index(4)),
+                                "vectorize(j); bind(i, grid)"),
             R"(
   grid i in 0..3 {
     vectorized j in 0..4 {
@@ -190,10 +203,11 @@ TEST(Vectorize, KeepsTheLoopForThePass) {
 }
 
 TEST(Bind, GroupIsGuardedByTheGridsSplit) {
-  EXPECT_EQ(loops(twice(),
-                  "fuse(i, j) -> item; split(item, 16, guard) -> item, invocation; bind(item, "
-                  "grid); bind(invocation, group)",
-                  capabilities_of(TargetKind::webgpu)),
+  EXPECT_EQ(autoschedule::loops(
+                autoschedule::twice(),
+                "fuse(i, j) -> item; split(item, 16, guard) -> item, invocation; bind(item, "
+                "grid); bind(invocation, group)",
+                target::capabilities_of(TargetKind::webgpu)),
             R"(
   grid item in 0..2 {
     group invocation in 0..16 {
@@ -208,7 +222,7 @@ TEST(Bind, GroupIsGuardedByTheGridsSplit) {
 }
 
 TEST(Accumulate, AroundAWalk) {
-  EXPECT_EQ(loops(product(), "accumulate(k); bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::product(), "accumulate(k); bind(i, grid)"),
             R"(
   grid i in 0..6 {
     for j in 0..8 {
@@ -224,9 +238,10 @@ TEST(Accumulate, AroundAWalk) {
 }
 
 TEST(Accumulate, ARegisterTile) {
-  EXPECT_EQ(loops(product(),
-                  "split(i, 2) -> i.tile, row; split(j, 4) -> j.tile, lane; reorder(j.tile, k, "
-                  "row, lane); accumulate(k); unroll(row); vectorize(lane); bind(i.tile, grid)"),
+  EXPECT_EQ(autoschedule::loops(
+                autoschedule::product(),
+                "split(i, 2) -> i.tile, row; split(j, 4) -> j.tile, lane; reorder(j.tile, k, "
+                "row, lane); accumulate(k); unroll(row); vectorize(lane); bind(i.tile, grid)"),
             R"(
   grid i.tile in 0..3 {
     for j.tile in 0..2 {
@@ -254,9 +269,10 @@ TEST(Accumulate, ARegisterTile) {
 }
 
 TEST(Accumulate, AroundLoopsOfTheOutput) {
-  EXPECT_EQ(loops(product(),
-                  "split(j, 4) -> j.tile, lane; reorder(j.tile, k, lane); accumulate(j.tile); "
-                  "vectorize(lane); bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(
+                autoschedule::product(),
+                "split(j, 4) -> j.tile, lane; reorder(j.tile, k, lane); accumulate(j.tile); "
+                "vectorize(lane); bind(i, grid)"),
             R"(
   grid i in 0..6 {
     alloc acc: f32[1, 8]
@@ -282,9 +298,9 @@ TEST(Accumulate, AroundLoopsOfTheOutput) {
 }
 
 TEST(Rfactor, JoinsLanes) {
-  EXPECT_EQ(loops(total(8),
-                  "split(k, 4) -> k.block, lane; rfactor(lane); accumulate(k.block); "
-                  "vectorize(lane); unit() -> item; bind(item, grid)"),
+  EXPECT_EQ(autoschedule::loops(autoschedule::total(8),
+                                "split(k, 4) -> k.block, lane; rfactor(lane); accumulate(k.block); "
+                                "vectorize(lane); unit() -> item; bind(item, grid)"),
             R"(
   grid item in 0..1 {
     alloc acc: f32[1, 4]
@@ -306,9 +322,10 @@ TEST(Rfactor, JoinsLanes) {
 }
 
 TEST(Peel, WalksWhatIsLeftOver) {
-  EXPECT_EQ(loops(product(),
-                  "split(k, 4, guard) -> k.block, k; accumulate(k.block); peel(k.block) -> k'; "
-                  "unroll(k'); bind(i, grid)"),
+  EXPECT_EQ(autoschedule::loops(
+                autoschedule::product(),
+                "split(k, 4, guard) -> k.block, k; accumulate(k.block); peel(k.block) -> k'; "
+                "unroll(k'); bind(i, grid)"),
             R"(
   grid i in 0..6 {
     for j in 0..8 {
@@ -329,10 +346,12 @@ TEST(Peel, WalksWhatIsLeftOver) {
 }
 
 TEST(Peel, CountsInTheRunWhatIsLeftOver) {
-  EXPECT_EQ(loops(product(index(6), ir::min(ir::var("n"), index(99)), index(8)),
-                  "split(k, 4, guard) -> k.block, k; accumulate(k.block); peel(k.block) -> k'; "
-                  "bind(i, grid)"),
-            R"(
+  EXPECT_EQ(
+      autoschedule::loops(
+          autoschedule::product(ir::index(6), ir::min(ir::var("n"), ir::index(99)), ir::index(8)),
+          "split(k, 4, guard) -> k.block, k; accumulate(k.block); peel(k.block) -> k'; "
+          "bind(i, grid)"),
+      R"(
   grid i in 0..6 {
     for j in 0..8 {
       alloc acc: f32[1, 1]
@@ -354,10 +373,10 @@ TEST(Peel, CountsInTheRunWhatIsLeftOver) {
 // Nine rows are two tiles of five, three rows are one of three.
 TEST(Split, ClampedRowsAreSharedOutEvenly) {
   const std::string text =
-      loops(product(ir::var("n"), index(4), index(8)),
-            "split(i, 6, clamp) -> i.tile, row; split(j, 4) -> j.tile, lane; "
-            "reorder(j.tile, k, row, lane); accumulate(k); unroll(k); unroll(row); "
-            "vectorize(lane); fuse(i.tile, j.tile) -> item; bind(item, grid)");
+      autoschedule::loops(autoschedule::product(ir::var("n"), ir::index(4), ir::index(8)),
+                          "split(i, 6, clamp) -> i.tile, row; split(j, 4) -> j.tile, lane; "
+                          "reorder(j.tile, k, row, lane); accumulate(k); unroll(k); unroll(row); "
+                          "vectorize(lane); fuse(i.tile, j.tile) -> item; bind(item, grid)");
   size_t at = 0;
   for (const std::string_view part :
        {"if (n + 5) // 6 * 5 < n", "alloc acc: f32[6, 4]", "unrolled k in",
@@ -372,10 +391,11 @@ TEST(Split, ClampedRowsAreSharedOutEvenly) {
 }
 
 TEST(Split, ClampedRowsShiftInARunThatHasEnough) {
-  EXPECT_EQ(loops(product(ir::var("n"), index(4), index(8)),
-                  "split(i, 2, clamp) -> i.tile, row; split(j, 4) -> j.tile, lane; "
-                  "reorder(j.tile, k, row, lane); accumulate(k); unroll(row); vectorize(lane); "
-                  "fuse(i.tile, j.tile) -> item; bind(item, grid)"),
+  EXPECT_EQ(autoschedule::loops(
+                autoschedule::product(ir::var("n"), ir::index(4), ir::index(8)),
+                "split(i, 2, clamp) -> i.tile, row; split(j, 4) -> j.tile, lane; "
+                "reorder(j.tile, k, row, lane); accumulate(k); unroll(row); vectorize(lane); "
+                "fuse(i.tile, j.tile) -> item; bind(item, grid)"),
             R"(
   grid item in 0..(n + 1) // 2 * 2 {
     let i.tile: index = item // 2
@@ -418,9 +438,10 @@ TEST(Split, ClampedRowsShiftInARunThatHasEnough) {
 }
 
 TEST(Peel, MasksLanesOfPartialResults) {
-  EXPECT_EQ(loops(total(10),
-                  "split(k, 4, guard) -> k.block, lane; rfactor(lane); accumulate(k.block); "
-                  "peel(k.block); vectorize(lane); unit() -> item; bind(item, grid)"),
+  EXPECT_EQ(autoschedule::loops(
+                autoschedule::total(10),
+                "split(k, 4, guard) -> k.block, lane; rfactor(lane); accumulate(k.block); "
+                "peel(k.block); vectorize(lane); unit() -> item; bind(item, grid)"),
             R"(
   grid item in 0..1 {
     alloc acc: f32[1, 4]
@@ -445,10 +466,11 @@ TEST(Peel, MasksLanesOfPartialResults) {
 }
 
 TEST(Peel, LeavesGuardsAsMasksOtherwise) {
-  EXPECT_EQ(loops(total(10),
-                  "split(k, 4, guard) -> k.block, k; accumulate(k.block); unit() -> item; "
-                  "bind(item, grid)"),
-            R"(
+  EXPECT_EQ(
+      autoschedule::loops(autoschedule::total(10),
+                          "split(k, 4, guard) -> k.block, k; accumulate(k.block); unit() -> item; "
+                          "bind(item, grid)"),
+      R"(
   grid item in 0..1 {
     alloc acc: f32[1, 1]
     acc[0, 0] = 0.0
@@ -464,9 +486,10 @@ TEST(Peel, LeavesGuardsAsMasksOtherwise) {
 
 // A scale that stays the same in a block is multiplied by the block's sum, not by each term.
 TEST(Accumulate, BlocksOfAScale) {
-  EXPECT_EQ(loops(decoded_product(index(2), index(64), index(8), false),
-                  "split(k, 32) -> k.block, k; reorder(i, j, k.block, k); accumulate(k.block); "
-                  "fuse(i, j) -> item; bind(item, grid)"),
+  EXPECT_EQ(autoschedule::loops(
+                autoschedule::decoded_product(ir::index(2), ir::index(64), ir::index(8), false),
+                "split(k, 32) -> k.block, k; reorder(i, j, k.block, k); accumulate(k.block); "
+                "fuse(i, j) -> item; bind(item, grid)"),
             R"(
   grid item in 0..16 {
     let i: index = item // 8

@@ -7,6 +7,8 @@
 namespace gossamer::schedule {
 namespace {
 
+using target::Capabilities;
+
 // Ticks tell namesakes apart and are no part of a variable's name.
 std::string without_ticks(std::string name) {
   while (!name.empty() && name.back() == '\'') name.pop_back();
@@ -15,17 +17,17 @@ std::string without_ticks(std::string name) {
 
 }  // namespace
 
-Schedule::Schedule(ops::Stage stage, Capabilities capabilities, std::string pattern)
+Schedule::Schedule(stages::Stage stage, Capabilities capabilities, std::string pattern)
     : stage_(std::move(stage)),
       capabilities_(std::move(capabilities)),
       pattern_(std::move(pattern)) {
   Walk& walk = nest_.walks.emplace_back();
-  if (stage_.kind == ops::StageKind::scatter) return;  // has a form of its own (lower.h)
+  if (stage_.kind == stages::StageKind::scatter) return;  // has a form of its own (lower.h)
   for (size_t i = 0; i < stage_.axes.size(); ++i) {
     nest_.axes.push_back(add(stage_.axes[i]->name, stage_.extents[i], false));
     walk.order.push_back(nest_.axes.back());
   }
-  if (stage_.kind == ops::StageKind::scan) nest_.loop(nest_.axes[stage_.along]).carried = true;
+  if (stage_.kind == stages::StageKind::scan) nest_.loop(nest_.axes[stage_.along]).carried = true;
   for (size_t r = 0; r < stage_.reduce_axes.size(); ++r) {
     walk.reduced.push_back(add(stage_.reduce_axes[r]->name, stage_.reduce_extents[r], true));
     walk.order.push_back(walk.reduced.back());

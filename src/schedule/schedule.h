@@ -46,10 +46,10 @@ struct Step {
 class Schedule {
  public:
   // `pattern` names the schedule in dumps: "contraction".
-  Schedule(ops::Stage stage, Capabilities capabilities, std::string pattern);
+  Schedule(stages::Stage stage, target::Capabilities capabilities, std::string pattern);
 
-  const ops::Stage& stage() const { return stage_; }
-  const Capabilities& capabilities() const { return capabilities_; }
+  const stages::Stage& stage() const { return stage_; }
+  const target::Capabilities& capabilities() const { return capabilities_; }
   const std::string& pattern() const { return pattern_; }
   const Nest& nest() const { return nest_; }
   const std::vector<Step>& steps() const { return steps_; }
@@ -182,8 +182,8 @@ class Schedule {
   Result<> pads(LoopId loop, int64_t block) const;
   std::vector<LoopId> copy_reduction(const Walk& walk);
 
-  ops::Stage stage_;
-  Capabilities capabilities_;
+  stages::Stage stage_;
+  target::Capabilities capabilities_;
   std::string pattern_;
   Nest nest_;
   std::vector<Step> steps_;

@@ -18,13 +18,17 @@
 namespace gossamer::schedule {
 namespace {
 
+using autoschedule::Tiling;
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::index;
 using ir::Var;
-using ops::Stage;
-using ops::StageKind;
+using stages::Along;
+using stages::Pattern;
+using stages::Stage;
+using stages::StageKind;
+using target::Capabilities;
 
 constexpr std::array all_targets{TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu,
                                  TargetKind::webgl};
@@ -39,7 +43,7 @@ Stage sum_over(Buffer output, std::vector<Var> axes, Var reduce_axis, int64_t ex
   stage.reduce_axes = {std::move(reduce_axis)};
   stage.reduce_extents = {index(extent)};
   const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-  stage.accumulators = {ops::sum_accumulator(left, right)};
+  stage.accumulators = {stages::sum_accumulator(left, right)};
   stage.values = {std::move(term)};
   stage.result = left;
   return stage;
@@ -59,22 +63,22 @@ struct Product {
 };
 
 TEST(TextureWidth, IsAPowerOfTwoNearASquare) {
-  EXPECT_EQ(texture_width(0, 4096), 1);
-  EXPECT_EQ(texture_width(1, 4096), 1);
-  EXPECT_EQ(texture_width(2, 4096), 2);
-  EXPECT_EQ(texture_width(16, 4096), 4);
-  EXPECT_EQ(texture_width(17, 4096), 8);
-  EXPECT_EQ(texture_width(int64_t{1} << 30, 4096), 4096);
+  EXPECT_EQ(layout::texture_width(0, 4096), 1);
+  EXPECT_EQ(layout::texture_width(1, 4096), 1);
+  EXPECT_EQ(layout::texture_width(2, 4096), 2);
+  EXPECT_EQ(layout::texture_width(16, 4096), 4);
+  EXPECT_EQ(layout::texture_width(17, 4096), 8);
+  EXPECT_EQ(layout::texture_width(int64_t{1} << 30, 4096), 4096);
 }
 
 TEST(Access, VectorDimIsTheBlockedOneElseTheLast) {
-  EXPECT_EQ(vector_dim({}, 3), 2);
-  EXPECT_EQ(vector_dim({}, 0), -1);
+  EXPECT_EQ(stages::vector_dim({}, 3), 2);
+  EXPECT_EQ(stages::vector_dim({}, 0), -1);
   ir::Layout blocked;
   blocked.axes = {{0, 1, 0}, {1, 8, 0}, {2, 1, 0}, {1, 1, 8}};
-  EXPECT_EQ(vector_dim(blocked, 3), 1);
-  EXPECT_TRUE(is_blocked(blocked));
-  EXPECT_FALSE(is_blocked({}));
+  EXPECT_EQ(stages::vector_dim(blocked, 3), 1);
+  EXPECT_TRUE(stages::is_blocked(blocked));
+  EXPECT_FALSE(stages::is_blocked({}));
 }
 
 TEST(Access, AlongAnAxis) {
@@ -82,7 +86,7 @@ TEST(Access, AlongAnAxis) {
   const Buffer a = ir::buffer("A", DType::f32, {index(8), index(16)});
   const auto along_j = [&](std::vector<Expr> at) {
     const Expr load = ir::load(a, std::move(at));
-    return along(*ir::as<ir::Load>(load), {}, j, 4, {});
+    return stages::along(*ir::as<ir::Load>(load), {}, j, 4, {});
   };
   EXPECT_EQ(along_j({i, j}), Along::contiguous);
   EXPECT_EQ(along_j({i, Expr(j) + index(3)}), Along::contiguous);
@@ -99,7 +103,7 @@ TEST(Access, RowsThatEndInPaddingAreInOrder) {
     ir::Bounds bounds;
     bounds.set(j.get(), {0, extent - 1});
     const Expr load = ir::load(a, {i, at});
-    return along(*ir::as<ir::Load>(load), rows, j, 4, bounds);
+    return stages::along(*ir::as<ir::Load>(load), rows, j, 4, bounds);
   };
   EXPECT_EQ(along_j(j, 18), Along::contiguous);
   EXPECT_EQ(along_j(Expr(j) + index(2), 16), Along::contiguous);
@@ -110,11 +114,11 @@ TEST(Access, RowsThatEndInPaddingAreInOrder) {
 // Constants are copied into the order they are read in, once, and ports stay plain.
 TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
   for (TargetKind target : all_targets) {
-    const Capabilities caps = capabilities_of(target);
+    const Capabilities caps = target::capabilities_of(target);
     Product p(16, 64, 64);
-    ops::Program stages{p.stage};
+    stages::Program stages{p.stage};
     std::vector<std::pair<Buffer, Buffer>> replaced;
-    choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
+    layout::choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
     ASSERT_GE(stages.size(), 2u) << name_of(caps.kind);
     EXPECT_EQ(stages[0].stage()->name, "pack");
     EXPECT_EQ(stages[0].output()->layout.axes.back().modulo, caps.vector_lanes)
@@ -131,7 +135,7 @@ TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
 
 // A norm over groups of four channels of an open image lies as the convolution before it.
 TEST(Layouts, NormsOfGroupsKeepChannelsInLanes) {
-  const Capabilities caps = capabilities_of(TargetKind::cpu);
+  const Capabilities caps = target::capabilities_of(TargetKind::cpu);
   const Var h = ir::var("h"), w = ir::var("w");
   const std::vector<Expr> shape{index(1), index(32), h, w};
   const auto image = [&](const char* name) { return ir::buffer(name, DType::f32, shape); };
@@ -152,14 +156,15 @@ TEST(Layouts, NormsOfGroupsKeepChannelsInLanes) {
   };
   const Expr group = ir::floordiv(c, 4);
   const Expr centred = ir::load(sums, {n, c, y, x}) - ir::load(means, {n, group});
-  ops::Program stages{
+  stages::Program stages{
       sum_over(sums, {n, c, y, x}, k, 32, ir::load(in, {n, k, y, x}) * ir::load(weights, {c, k})),
       map(norm, centred * ir::load(scales, {n, group})), map(out, ir::load(norm, {n, c, y, x}))};
   std::vector<std::pair<Buffer, Buffer>> replaced;
-  choose_layouts(stages, {{in.get(), means.get(), scales.get()}, {out.get()}, {weights.get()}},
-                 caps, replaced);
+  layout::choose_layouts(stages,
+                         {{in.get(), means.get(), scales.get()}, {out.get()}, {weights.get()}},
+                         caps, replaced);
   const auto channels_in_lanes = [&](size_t from_end) {
-    return vector_dim(stages[stages.size() - from_end].output()->layout, 4) == 1;
+    return stages::vector_dim(stages[stages.size() - from_end].output()->layout, 4) == 1;
   };
   EXPECT_TRUE(channels_in_lanes(3));
   EXPECT_TRUE(channels_in_lanes(2));
@@ -170,11 +175,11 @@ TEST(Layouts, NormsOfGroupsKeepChannelsInLanes) {
 TEST(Layouts, ShortReductionsThatLeaveTheModelAreNotCopied) {
   for (TargetKind target : {TargetKind::cpu, TargetKind::wasm}) {
     const auto is_copied = [&](int64_t length) {
-      const Capabilities caps = capabilities_of(target);
+      const Capabilities caps = target::capabilities_of(target);
       Product p(64, length, 64);
-      ops::Program stages{p.stage};
+      stages::Program stages{p.stage};
       std::vector<std::pair<Buffer, Buffer>> replaced;
-      choose_layouts(stages, {{p.b.get()}, {p.c.get()}, {p.a.get()}}, caps, replaced);
+      layout::choose_layouts(stages, {{p.b.get()}, {p.c.get()}, {p.a.get()}}, caps, replaced);
       return stages.back().stage()->name == "unblock";
     };
     EXPECT_TRUE(is_copied(64)) << name_of(target);
@@ -186,7 +191,9 @@ TEST(Layouts, ShortReductionsThatLeaveTheModelAreNotCopied) {
 TEST(Tilings, LargeInputsOfManyRowsAreCopiedTileByTile) {
   for (TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {
     const auto copied = [&](int64_t rows, int64_t length) {
-      return default_tiling(Product(rows, length, 1024).stage, capabilities_of(target)).cache;
+      return autoschedule::default_tiling(Product(rows, length, 1024).stage,
+                                          target::capabilities_of(target))
+          .cache;
     };
     EXPECT_EQ(copied(256, 1024), target == TargetKind::webgpu ? -1 : 1) << name_of(target);
     EXPECT_EQ(copied(64, 1024), -1) << name_of(target);
@@ -196,23 +203,23 @@ TEST(Tilings, LargeInputsOfManyRowsAreCopiedTileByTile) {
 
 // The copy of a tile of columns is no larger than a work item's memory.
 TEST(Tilings, LongReductionsHaveNarrowTilesOfColumns) {
-  const Capabilities caps = capabilities_of(TargetKind::cpu);
+  const Capabilities caps = target::capabilities_of(TargetKind::cpu);
   for (const int64_t length : {4096, 8192, 16384}) {
-    const Tiling t = default_tiling(Product(256, length, 1024).stage, caps);
+    const Tiling t = autoschedule::default_tiling(Product(256, length, 1024).stage, caps);
     EXPECT_EQ(t.cache, 1) << length;
     EXPECT_LE(4 * length * t.vectors * t.lanes, caps.max_private_bytes) << length;
   }
-  EXPECT_EQ(default_tiling(Product(256, 32768, 1024).stage, caps).cache, -1);
+  EXPECT_EQ(autoschedule::default_tiling(Product(256, 32768, 1024).stage, caps).cache, -1);
 }
 
 TEST(Layouts, ConstantsOfARowsProductArePackedAcrossItsTile) {
   for (TargetKind target : {TargetKind::cpu, TargetKind::wasm}) {
-    const Capabilities caps = capabilities_of(target);
+    const Capabilities caps = target::capabilities_of(target);
     Product p(1, 64, 4096);
-    ops::Program stages{p.stage};
+    stages::Program stages{p.stage};
     std::vector<std::pair<Buffer, Buffer>> replaced;
-    choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
-    const Tiling t = default_tiling(*stages.back().stage(), caps);
+    layout::choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
+    const Tiling t = autoschedule::default_tiling(*stages.back().stage(), caps);
     EXPECT_EQ(t.vectors, 8) << t.vectors;
     EXPECT_EQ(stages[0].output()->layout.axes.back().modulo, t.vectors * t.lanes) << t.vectors;
   }
@@ -221,10 +228,10 @@ TEST(Layouts, ConstantsOfARowsProductArePackedAcrossItsTile) {
 TEST(Layouts, PortsThatNoStageTouchesAreTexturesToo) {
   const Buffer x = ir::buffer("x", DType::f32, {index(3), index(5)});
   const Buffer w = ir::buffer("w", DType::f32, {});
-  ops::Program stages;
+  stages::Program stages;
   std::vector<std::pair<Buffer, Buffer>> replaced;
-  choose_layouts(stages, {{x.get()}, {x.get(), w.get()}, {w.get()}},
-                 capabilities_of(TargetKind::webgl), replaced);
+  layout::choose_layouts(stages, {{x.get()}, {x.get(), w.get()}, {w.get()}},
+                         target::capabilities_of(TargetKind::webgl), replaced);
   ASSERT_EQ(replaced.size(), 2u);
   for (const auto& [old, fresh] : replaced) {
     EXPECT_EQ(fresh->layout.memory, ir::Memory::texture);
@@ -234,21 +241,23 @@ TEST(Layouts, PortsThatNoStageTouchesAreTexturesToo) {
 
 TEST(Tiling, StaysWithinTheRegisters) {
   for (TargetKind target : all_targets) {
-    const Capabilities caps = capabilities_of(target);
+    const Capabilities caps = target::capabilities_of(target);
     for (int64_t m : {1, 5, 16, 37, 100}) {
       for (int64_t n : {1, 4, 16, 30, 64, 1000}) {
         Product p(m, 32, n);
-        const Tiling t = default_tiling(p.stage, caps);
+        const Tiling t = autoschedule::default_tiling(p.stage, caps);
         EXPECT_LE(t.rows * t.vectors + t.vectors + 1, caps.vector_registers)
-            << to_string(default_list(p.stage, caps));
+            << to_string(autoschedule::default_list(p.stage, caps));
         EXPECT_LE(t.rows, std::max<int64_t>(caps.tile_rows, 1))
-            << to_string(default_list(p.stage, caps));
+            << to_string(autoschedule::default_list(p.stage, caps));
         if (t.rows > 1)
-          EXPECT_LE(t.rows, t.row_axis == 0 ? m : n) << to_string(default_list(p.stage, caps));
+          EXPECT_LE(t.rows, t.row_axis == 0 ? m : n)
+              << to_string(autoschedule::default_list(p.stage, caps));
         if (t.vector_axis != 1) continue;
-        EXPECT_LE(t.lanes * t.vectors, n) << to_string(default_list(p.stage, caps));
+        EXPECT_LE(t.lanes * t.vectors, n) << to_string(autoschedule::default_list(p.stage, caps));
         if (t.vectors > 1 || caps.group_size > 1)
-          EXPECT_EQ(n % (t.lanes * t.vectors), 0) << to_string(default_list(p.stage, caps));
+          EXPECT_EQ(n % (t.lanes * t.vectors), 0)
+              << to_string(autoschedule::default_list(p.stage, caps));
       }
     }
   }
@@ -256,7 +265,7 @@ TEST(Tiling, StaysWithinTheRegisters) {
 
 TEST(Tiling, OfAProductIsARegisterTile) {
   Product p(60, 32, 64);
-  const Tiling t = default_tiling(p.stage, capabilities_of(TargetKind::cpu));
+  const Tiling t = autoschedule::default_tiling(p.stage, target::capabilities_of(TargetKind::cpu));
   EXPECT_EQ(t.pattern, Pattern::contraction);
   EXPECT_EQ(t.vector_axis, 1);
   EXPECT_EQ(t.row_axis, 0);
@@ -265,15 +274,16 @@ TEST(Tiling, OfAProductIsARegisterTile) {
 
 TEST(Lower, KernelsVerifyAsScheduled) {
   for (TargetKind target : all_targets) {
-    const Capabilities caps = capabilities_of(target);
+    const Capabilities caps = target::capabilities_of(target);
     for (int64_t m : {1, 7, 16}) {
       for (int64_t n : {1, 6, 32}) {
         Product p(m, 19, n);
-        ops::Program stages{p.stage};
+        stages::Program stages{p.stage};
         std::vector<std::pair<Buffer, Buffer>> replaced;
-        choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
-        for (const Stage& stage : ops::stages_of(stages)) {
-          const ir::Kernel kernel = schedule_default(single_group(stage), caps).kernel;
+        layout::choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
+        for (const Stage& stage : stages::stages_of(stages)) {
+          const ir::Kernel kernel =
+              autoschedule::schedule_default(single_group(stage), caps).kernel;
           const auto checked =
               ir::verify(kernel, static_cast<ir::Properties>(ir::Property::scheduled));
           EXPECT_TRUE(checked) << checked.error().to_string() << "\n" << ir::print(kernel);
@@ -295,7 +305,8 @@ TEST(Lower, DimensionsBecomeScalars) {
   stage.extents = {n};
   stage.result = ir::load(a, {i}) * 2.0;
   const ir::Kernel kernel =
-      schedule_default(single_group(stage), capabilities_of(TargetKind::wasm)).kernel;
+      autoschedule::schedule_default(single_group(stage), target::capabilities_of(TargetKind::wasm))
+          .kernel;
   ASSERT_EQ(kernel.scalars.size(), 1u);
   EXPECT_TRUE(kernel.scalars[0].same(n));
 }

@@ -83,7 +83,7 @@ Result<std::vector<LoopId>> Schedule::split(LoopId loop, std::vector<int64_t> fa
     return fail(cat(what, "a tile of ", block, " cannot start early in an extent ",
                     extent ? cat("of ", *extent) : "that is not known"),
                 "name the tail clamp");
-  } else if (tail == Tail::mask && stage_.kind != ops::StageKind::compute) {
+  } else if (tail == Tail::mask && stage_.kind != stages::StageKind::compute) {
     return fail(what + "points of a map alone are computed and not stored", "name the tail guard");
   } else if (tail == Tail::round_up) {
     if (auto padded = pads(loop, block); !padded) return fail(what + padded.error().message);
@@ -95,7 +95,8 @@ Result<std::vector<LoopId>> Schedule::split(LoopId loop, std::vector<int64_t> fa
   nest_.loop(loop).split = static_cast<int>(nest_.splits.size());
   Split split{loop, {}, std::move(factors), tail, {}};
   for (size_t k = 0; k < names.size(); ++k) {
-    const Expr tiles = k == 0 ? ceil_div(whole.extent, block) : ir::index(split.factors[k - 1]);
+    const Expr tiles =
+        k == 0 ? stages::ceil_div(whole.extent, block) : ir::index(split.factors[k - 1]);
     split.parts.push_back(add(std::move(names[k]), tiles, whole.reduction));
   }
   nest_.loop(split.parts.back()).carried = whole.carried;  // each segment starts anew

@@ -14,6 +14,8 @@ namespace {
 
 using ir::Expr;
 using ir::Stmt;
+using stages::Along;
+using stages::Factors;
 
 LoopId bound_to_group(const Nest& nest) {
   for (LoopId id : nest.walks[0].order) {
@@ -54,7 +56,7 @@ void find_parts(const Nest& nest, LoopId id, std::vector<LoopId>& wanted,
 
 bool is_contiguous(const Expr& factor, const ir::Var& var, const ir::Bounds& bounds) {
   return std::ranges::any_of(loads_of(factor), [&](const ir::Load* load) {
-    return along(*load, load->buffer->layout, var, 4, bounds) == Along::contiguous;
+    return stages::along(*load, load->buffer->layout, var, 4, bounds) == Along::contiguous;
   });
 }
 

@@ -7,7 +7,15 @@
 namespace gossamer::schedule {
 namespace {
 
-const Capabilities webgpu = capabilities_of(TargetKind::webgpu);
+using autoschedule::wasm;
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using stages::Stage;
+using target::Capabilities;
+
+const Capabilities webgpu = target::capabilities_of(TargetKind::webgpu);
 
 // The steps between the splits and the launch.
 std::string tiles(const std::string& splits, const std::string& staged) {
@@ -22,9 +30,10 @@ const std::string splits =
     "split(k, 4) -> k.block, k";
 
 TEST(StageIn, InvocationsLoadATileTogether) {
-  EXPECT_EQ(loops(product(index(8), index(12), index(16)),
-                  tiles(splits, "stage_in(k.block, 0); stage_in(k.block, 1)"), webgpu),
-            R"(
+  EXPECT_EQ(
+      autoschedule::loops(autoschedule::product(ir::index(8), ir::index(12), ir::index(16)),
+                          tiles(splits, "stage_in(k.block, 0); stage_in(k.block, 1)"), webgpu),
+      R"(
   grid item in 0..4 {
     group invocation in 0..4 {
       let ti: index = invocation // 2
@@ -71,12 +80,12 @@ TEST(StageIn, InvocationsLoadATileTogether) {
 // Points past the end are computed, of zeros and of what lies there, and left out when stored: all
 // invocations come to the barriers.
 TEST(StageIn, EdgesAreZerosAndGuardedStores) {
-  const std::string text =
-      loops(product(index(7), index(10), index(16)),
-            tiles("split(i, 2, 2, guard) -> i.tile, row, ti; split(j, 2, 4) -> j.tile, tj, lane; "
-                  "split(k, 4, guard) -> k.block, k",
-                  "stage_in(k.block, 0, ahead); stage_in(k.block, 1)"),
-            webgpu);
+  const std::string text = autoschedule::loops(
+      autoschedule::product(ir::index(7), ir::index(10), ir::index(16)),
+      tiles("split(i, 2, 2, guard) -> i.tile, row, ti; split(j, 2, 4) -> j.tile, tj, lane; "
+            "split(k, 4, guard) -> k.block, k",
+            "stage_in(k.block, 0, ahead); stage_in(k.block, 1)"),
+      webgpu);
   const auto* sum =
       "acc[row, lane] = fma(a.tile[ti * 4 + k + row * 8], b.tile[tj * 4 + k * 8 + lane], "
       "acc[row, lane])";
@@ -91,8 +100,10 @@ TEST(StageIn, EdgesAreZerosAndGuardedStores) {
 
 TEST(StageIn, IllegalUses) {
   const auto error_of = [](const Stage& stage, const std::string& steps,
-                           const Capabilities& caps = webgpu) { return loops(stage, steps, caps); };
-  const Stage stage = product(index(8), index(12), index(16));
+                           const Capabilities& caps = webgpu) {
+    return autoschedule::loops(stage, steps, caps);
+  };
+  const Stage stage = autoschedule::product(ir::index(8), ir::index(12), ir::index(16));
   EXPECT_EQ(error_of(stage, "stage_in(k, 2)"),
             "stage_in(k, 2): cannot stage operand 2 in k: operands are 0 and 1");
   EXPECT_EQ(error_of(stage, "stage_in(i, 0)"),
@@ -102,7 +113,7 @@ TEST(StageIn, IllegalUses) {
             "stage_in(k, first): \"first\" is no operand (operands are 0 and 1)");
   EXPECT_EQ(error_of(stage, "stage_in(k, 0); stage_in(k, 0)"),
             "stage_in(k, 0): cannot stage operand 0 in k: it is staged already");
-  EXPECT_EQ(error_of(total(8), "stage_in(k, 0)"),
+  EXPECT_EQ(error_of(autoschedule::total(8), "stage_in(k, 0)"),
             "stage_in(k, 0): cannot stage operand 0 in k: the stage is no sum of products");
   EXPECT_EQ(error_of(stage, "stage_in(k, 0)", wasm),
             "stage_in(k, 0): cannot stage operand 0 in k: wasm has no group memory");
@@ -120,7 +131,8 @@ TEST(StageIn, HardwareGetsTilesForAllProcessors) {
   hardware.hardware = true;
   // Too short a reduction for tiles in group memory.
   const auto numbers = [](const Capabilities& caps, int64_t m, int64_t n) {
-    const Point point = default_point(single_group(product(index(m), index(8), index(n))), caps);
+    const Point point = autoschedule::default_point(
+        single_group(autoschedule::product(ir::index(m), ir::index(8), ir::index(n))), caps);
     return std::pair(*factor_of(point, "row") * *factor_of(point, "vec"),
                      *factor_of(point, "invocation"));
   };
@@ -135,12 +147,13 @@ TEST(StageIn, HardwareGetsTilesWhereTheyPay) {
   Capabilities hardware = webgpu;
   hardware.hardware = true;
   const auto tiling = [&](int64_t m, int64_t k, int64_t n) {
-    return default_text(product(index(m), index(k), index(n)), hardware);
+    return autoschedule::default_text(
+        autoschedule::product(ir::index(m), ir::index(k), ir::index(n)), hardware);
   };
   // Rows and vectors of an invocation, invocations along both, parts, steps of a block.
   const auto numbers = [&](int64_t m, int64_t k, int64_t n) {
-    const Point point =
-        default_point(single_group(product(index(m), index(k), index(n))), hardware);
+    const Point point = autoschedule::default_point(
+        single_group(autoschedule::product(ir::index(m), ir::index(k), ir::index(n))), hardware);
     std::string text;
     for (const char* loop : {"row", "vec", "i0.thread", "i1.thread", "part", "k0"})
       text += cat(*factor_of(point, loop), " ");
@@ -155,7 +168,9 @@ TEST(StageIn, HardwareGetsTilesWhereTheyPay) {
   EXPECT_EQ(tiling(8, 512, 512).find("stage_in"), std::string::npos);
   EXPECT_EQ(tiling(512, 8, 512).find("stage_in"), std::string::npos);
   EXPECT_EQ(tiling(512, 512, 16).find("stage_in"), std::string::npos);
-  EXPECT_EQ(default_text(product(index(2048), index(2048), index(2048)), webgpu).find("stage_in"),
+  EXPECT_EQ(autoschedule::default_text(
+                autoschedule::product(ir::index(2048), ir::index(2048), ir::index(2048)), webgpu)
+                .find("stage_in"),
             std::string::npos);
 }
 
@@ -168,9 +183,9 @@ TEST(StageIn, PartsOfTiles) {
   const std::string bound =
       "; vectorize(lane); fuse(i.tile, j.tile) -> item; fuse(part, ti, tj) -> invocation; "
       "bind(invocation, group); bind(item, grid)";
-  const Stage stage = product(index(8), index(26), index(16));
-  const std::string text =
-      loops(stage, splits + "stage_in(k.block, 0); stage_in(k.block, 1)" + bound, webgpu);
+  const Stage stage = autoschedule::product(ir::index(8), ir::index(26), ir::index(16));
+  const std::string text = autoschedule::loops(
+      stage, splits + "stage_in(k.block, 0); stage_in(k.block, 1)" + bound, webgpu);
   // The third part first, then the second.
   for (const char* line :
        {"alloc acc.shared: f32[64] group", "if part >= 2 {", "if part < 1 {",
@@ -180,7 +195,8 @@ TEST(StageIn, PartsOfTiles) {
     EXPECT_NE(text.find(line), text.npos) << line << text;
   Capabilities small = webgpu;
   small.max_group_bytes = 800;
-  EXPECT_EQ(loops(stage, splits + "stage_in(k.block, 0); stage_in(k.block, 1)" + bound, small),
+  EXPECT_EQ(autoschedule::loops(
+                stage, splits + "stage_in(k.block, 0); stage_in(k.block, 1)" + bound, small),
             "schedule of \"sum\": invocations hold the partial results of part, 832 bytes; a "
             "workgroup of webgpu shares 800");
 }
@@ -189,16 +205,18 @@ TEST(StageIn, PartsOfTiles) {
 TEST(StageIn, FactorsAlongBothAxesGetNoTiles) {
   Capabilities hardware = webgpu;
   hardware.hardware = true;
-  const Expr extent = index(64);
-  const Buffer a = ir::buffer("A", DType::f32, {index(127), extent});
+  const Expr extent = ir::index(64);
+  const Buffer a = ir::buffer("A", DType::f32, {ir::index(127), extent});
   const Buffer b = ir::buffer("B", DType::f32, {extent, extent});
   const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k");
-  const Stage stage = sum(ir::buffer("C", DType::f32, {extent, extent}), {i, j}, {k}, {extent},
-                          ir::load(a, {Expr(i) + Expr(j), k}) * ir::load(b, {k, j}));
-  EXPECT_EQ(default_text(stage, hardware).find("stage_in"), std::string::npos);
+  const Stage stage =
+      autoschedule::sum(ir::buffer("C", DType::f32, {extent, extent}), {i, j}, {k}, {extent},
+                        ir::load(a, {Expr(i) + Expr(j), k}) * ir::load(b, {k, j}));
+  EXPECT_EQ(autoschedule::default_text(stage, hardware).find("stage_in"), std::string::npos);
   // A limit that refuses them leads to the kernel without.
   hardware.max_group_bytes = 1024;
-  const Schedule made = default_schedule(product(extent, extent, extent), hardware);
+  const Schedule made =
+      autoschedule::default_schedule(autoschedule::product(extent, extent, extent), hardware);
   EXPECT_EQ(to_string(made).find("stage_in"), std::string::npos);
 }
 

@@ -44,7 +44,7 @@ Result<std::vector<LoopId>> wholes(Schedule& schedule) {
 }  // namespace
 
 Result<Texels> split_by_layout(Schedule& schedule) {
-  const ops::Stage& stage = schedule.stage();
+  const stages::Stage& stage = schedule.stage();
   const ir::Layout& layout = stage.output->layout;
   if (stage.axes.empty()) return Texels{};
   GS_ASSIGN(const std::vector<LoopId> dims, wholes(schedule));
@@ -71,7 +71,7 @@ Result<Texels> split_by_layout(Schedule& schedule) {
   return texels_of(layout, loops);
 }
 
-Result<> check_texels(const ops::Stage& stage, const Nest& nest) {
+Result<> check_texels(const stages::Stage& stage, const Nest& nest) {
   const auto wrong = [](const std::string& why) {
     return fail(cat("a fragment computes the texels of its place, but ", why),
                 "split the axes as the output's layout does and fuse all but layers and lanes");

@@ -18,6 +18,6 @@ struct Texels {
 Result<Texels> split_by_layout(Schedule& schedule);
 
 // Whether the grid of a schedule counts texels: see split_by_layout.
-Result<> check_texels(const ops::Stage& stage, const Nest& nest);
+Result<> check_texels(const stages::Stage& stage, const Nest& nest);
 
 }  // namespace gossamer::schedule

@@ -13,6 +13,8 @@ namespace {
 
 using ir::Expr;
 using ir::Stmt;
+using stages::Group;
+using stages::Member;
 
 // What the workgroup holds of a stage's tile, by the stage's output.
 using Held = std::map<const ir::BufferNode*, ir::Buffer>;
@@ -20,7 +22,7 @@ using Held = std::map<const ir::BufferNode*, ir::Buffer>;
 Held held_by(const Group& group) {
   Held held;
   for (const Member& member : group.members) {
-    const ops::Stage& stage = member.stage;
+    const stages::Stage& stage = member.stage;
     const ir::Buffer& made = stage.output;
     if (std::ranges::none_of(group.members, [&](const Member& m) { return reads(m.stage, made); }))
       continue;
@@ -44,7 +46,7 @@ int64_t elements_of(const ir::Buffer& buffer) {
   return elements;
 }
 
-std::vector<ops::Stage> tile_stages(const Group& group) {
+std::vector<stages::Stage> tile_stages(const Group& group) {
   const Held held = held_by(group);
   ir::Rewriter rewriter;
   rewriter.expr = [&](const Expr& e) -> Expr {
@@ -53,10 +55,10 @@ std::vector<ops::Stage> tile_stages(const Group& group) {
     if (found == held.end()) return {};
     return ir::load(found->second, inner_of(load->indices, group.outer));
   };
-  std::vector<ops::Stage> stages;
+  std::vector<stages::Stage> stages;
   for (const Member& member : group.members) {
-    ops::Stage& stage = stages.emplace_back(member.stage);
-    ops::visit_exprs(stage, ops::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
+    stages::Stage& stage = stages.emplace_back(member.stage);
+    stages::visit_exprs(stage, stages::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
     stage.axes.erase(stage.axes.begin(),
                      stage.axes.begin() + static_cast<std::ptrdiff_t>(group.outer));
     stage.extents = inner_of(stage.extents, group.outer);

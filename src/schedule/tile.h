@@ -10,7 +10,7 @@
 namespace gossamer::schedule {
 
 // The members in one tile, over the axes within it; the outer ones are variables.
-std::vector<ops::Stage> tile_stages(const Group& group);
+std::vector<stages::Stage> tile_stages(const stages::Group& group);
 
 // Of a buffer whose extents are known.
 int64_t elements_of(const ir::Buffer& buffer);

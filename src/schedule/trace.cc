@@ -5,6 +5,9 @@
 namespace gossamer::schedule {
 namespace {
 
+using stages::Group;
+using target::Capabilities;
+
 Call call_of(const Nest& nest, const Step& step) {
   Call call{std::string(name_of(step.primitive)), {}, {}};
   for (LoopId loop : step.loops) call.arguments.push_back(nest.loop(loop).name);
@@ -26,7 +29,7 @@ std::string to_string(const Schedule& schedule) {
   return to_string(list);
 }
 
-Result<Schedule> parse_schedule(const ops::Stage& stage, const Capabilities& capabilities,
+Result<Schedule> parse_schedule(const stages::Stage& stage, const Capabilities& capabilities,
                                 std::string_view text) {
   GS_ASSIGN(const List list, parse_list(text));
   return apply(stage, capabilities, list, Names::of_loops);

@@ -18,12 +18,13 @@ namespace gossamer::schedule {
 std::string to_string(const Schedule& schedule);
 
 // The schedule that the text makes of a stage. The error names the step, and what is wrong with it.
-Result<Schedule> parse_schedule(const ops::Stage& stage, const Capabilities& capabilities,
-                                std::string_view text);
+Result<Schedule> parse_schedule(const stages::Stage& stage,
+                                const target::Capabilities& capabilities, std::string_view text);
 
 // A group's: one after the other, " | " between them.
 std::string to_string(const std::vector<Schedule>& schedules);
-Result<std::vector<Schedule>> parse_schedules(const Group& group, const Capabilities& capabilities,
+Result<std::vector<Schedule>> parse_schedules(const stages::Group& group,
+                                              const target::Capabilities& capabilities,
                                               std::string_view text);
 
 }  // namespace gossamer::schedule

@@ -111,7 +111,7 @@ std::string_view lines_of(std::string_view device_class) {
   return "";
 }
 
-Result<> add_to(schedule::Records& records, const compiler::Options& options,
+Result<> add_to(records::Records& records, const compiler::Options& options,
                 std::string_view device_class, const Adapter& adapter) {
   tune::Recorded recorded;
   GS_TRY(add_to(recorded, options, device_class, adapter));

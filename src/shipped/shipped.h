@@ -38,7 +38,7 @@ using Adapter = std::function<std::string()>;
 
 // Adds the records of classes_for() to the user's own. Without a class (""), `adapter`, if any,
 // says it, and is asked only where a class of GPUs has records for the target. Errors: as there.
-Result<> add_to(schedule::Records& records, const compiler::Options& options,
+Result<> add_to(records::Records& records, const compiler::Options& options,
                 std::string_view device_class, const Adapter& adapter = {});
 // With what was learned of such devices, which searches begin with.
 Result<> add_to(tune::Recorded& recorded, const compiler::Options& options,

@@ -113,7 +113,7 @@ TEST(Shipped, CostsComeWithTheirClass) {
 TEST(Shipped, NotAskedWhatTheDeviceIsWhereNothingHangsOnIt) {
   compiler::Options options;
   options.target = "wasm";
-  schedule::Records records;
+  records::Records records;
   bool asked = false;
   const Adapter adapter = [&] {
     asked = true;

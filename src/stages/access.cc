@@ -6,7 +6,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::schedule {
+namespace gossamer::stages {
 
 using ir::Expr;
 
@@ -69,7 +69,7 @@ Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis,
   return multiple % lanes == 0 ? Along::contiguous : Along::gather;
 }
 
-int elements_of_word(const ops::Stage& stage, const ir::Var& axis) {
+int elements_of_word(const Stage& stage, const ir::Var& axis) {
   for (const ir::Load* load : loads_of(stage.values)) {
     for (const Expr& index : load->indices) {
       if (!index->type.is_scalar() && ir::uses(index, axis.get())) return index->type.lanes;
@@ -78,14 +78,14 @@ int elements_of_word(const ops::Stage& stage, const ir::Var& axis) {
   return 1;
 }
 
-std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage) {
+std::vector<const ir::Load*> loads_of_stage(const Stage& stage) {
   std::vector<Expr> exprs;
-  ops::visit_exprs(stage, ops::may_load, [&](const Expr& expr) { exprs.push_back(expr); });
+  visit_exprs(stage, may_load, [&](const Expr& expr) { exprs.push_back(expr); });
   return loads_of(exprs);
 }
 
-bool reads(const ops::Stage& stage, const ir::Buffer& buffer) {
-  const std::vector<ir::Buffer> inputs = ops::inputs_of(stage);
+bool reads(const Stage& stage, const ir::Buffer& buffer) {
+  const std::vector<ir::Buffer> inputs = inputs_of(stage);
   return std::ranges::any_of(inputs, [&](const ir::Buffer& one) { return one.same(buffer); });
 }
 
@@ -93,7 +93,7 @@ bool moves(const ir::Load& load, const ir::Var& axis) {
   return std::ranges::any_of(load.indices, [&](const Expr& e) { return ir::uses(e, axis.get()); });
 }
 
-bool simple_indices(const ops::Stage& stage, const ir::Load& load) {
+bool simple_indices(const Stage& stage, const ir::Load& load) {
   std::set<const ir::Node*> used;
   const auto moves = [&](const Expr& e) {
     bool found = false;
@@ -131,7 +131,7 @@ bool is_shared(const Expr& index, const ir::Var& axis, int64_t run) {
   return shared;
 }
 
-int lanes_of_runs(const ops::Stage& stage, const ir::Var& axis, int lanes) {
+int lanes_of_runs(const Stage& stage, const ir::Var& axis, int lanes) {
   constexpr int least = 4;
   int64_t most = lanes;
   for (const ir::Load* load : loads_of(stage.values)) {
@@ -144,11 +144,11 @@ int lanes_of_runs(const ops::Stage& stage, const ir::Var& axis, int lanes) {
   return static_cast<int>(most);
 }
 
-std::vector<int64_t> runs_of(const ops::Stage& stage) {
+std::vector<int64_t> runs_of(const Stage& stage) {
   constexpr size_t least_loads = 8;  // fewer are cheaper than what they would keep in registers
   constexpr int64_t most_points = 64;
   std::vector<int64_t> runs(stage.axes.size(), 1);
-  if (stage.kind != ops::StageKind::compute) return runs;
+  if (stage.kind != StageKind::compute) return runs;
   const auto loads = loads_of(stage.result);
   if (loads.size() < least_loads) return runs;
   int64_t points = 1;
@@ -175,7 +175,7 @@ std::vector<int64_t> runs_of(const ops::Stage& stage) {
   return runs;
 }
 
-bool shares(const ops::Stage& stage, int vector_axis) {
+bool shares(const Stage& stage, int vector_axis) {
   const std::vector<int64_t> runs = runs_of(stage);
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i] > 1 && static_cast<int>(i) != vector_axis) return true;
@@ -199,4 +199,4 @@ Expr ceil_div(Expr a, int64_t b) {
 
 Expr round_up(Expr a, int64_t b) { return ir::simplify(ceil_div(std::move(a), b) * ir::index(b)); }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::stages

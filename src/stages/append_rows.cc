@@ -6,11 +6,10 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
 
 // New rows of an input along an axis.
 struct Growth {
@@ -27,7 +26,7 @@ bool is_own_point(const ir::Load& load, const Stage& stage) {
 
 // Of a stage that says so, or select(axes[axis] < old rows, input[axes], what is new).
 bool is_growth(const StageGraph& graph, const Stage& stage, Growth& found) {
-  const auto* joined = stage.kind == ops::StageKind::compute && !stage.view && stage.side.empty()
+  const auto* joined = stage.kind == StageKind::compute && !stage.view && stage.side.empty()
                            ? ir::as<ir::Select>(stage.result)
                            : nullptr;
   if (!joined) return false;
@@ -73,16 +72,16 @@ void inline_producers(const StageGraph& graph, Stage& rows) {
     for (const Expr& extent : extents) product = product * extent;
     return product;
   };
-  for (const ir::Buffer& input : ops::inputs_of(rows)) {
+  for (const ir::Buffer& input : inputs_of(rows)) {
     const Stage* made = nullptr;
     int readers = 0;
-    for (const ops::Entry& entry : graph.program) {
+    for (const Entry& entry : graph.program) {
       if (entry.stage() && entry.output().same(input)) made = entry.stage();
       readers += static_cast<int>(std::ranges::count_if(
           entry.inputs(), [&](const ir::Buffer& b) { return b.same(input); }));
     }
     for (const StageOutput& output : graph.outputs) readers += output.buffer.same(input);
-    if (!made || made->kind != ops::StageKind::compute || !made->side.empty() || readers != 1 ||
+    if (!made || made->kind != StageKind::compute || !made->side.empty() || readers != 1 ||
         !ir::prove_equal(product(made->extents), product(rows.extents)))
       continue;
     ir::Rewriter rewriter;
@@ -94,7 +93,7 @@ void inline_producers(const StageGraph& graph, Stage& rows) {
       return ir::substitute(made->result, map);
     };
     Expr& value = rows.values[0];
-    value = ir::simplify(ir::rewrite(value, rewriter), ops::bounds_of(rows));
+    value = ir::simplify(ir::rewrite(value, rewriter), bounds_of(rows));
   }
 }
 
@@ -102,9 +101,9 @@ void inline_producers(const StageGraph& graph, Stage& rows) {
 
 void append_rows(StageGraph& graph, bool inline_new) {
   const bool steps = std::ranges::any_of(
-      graph.program, [](const ops::Entry& entry) { return entry.step() != nullptr; });
+      graph.program, [](const Entry& entry) { return entry.step() != nullptr; });
   if (steps) return;
-  for (ops::Entry& entry : graph.program) {
+  for (Entry& entry : graph.program) {
     Stage& stage = *entry.stage();
     const ir::Buffer whole = stage.output;
     Growth growth;
@@ -123,7 +122,7 @@ void append_rows(StageGraph& graph, bool inline_new) {
     std::vector<Expr> shape = past->shape;
     shape[axis] = room;
     const ir::Buffer state = ir::buffer(past->name, past->dtype, shape);
-    stage.kind = ops::StageKind::scatter;
+    stage.kind = StageKind::scatter;
     stage.values = {growth.fresh};
     stage.result = stage.fresh = stage.first = stage.count = {};
     stage.along = 0;
@@ -133,7 +132,7 @@ void append_rows(StageGraph& graph, bool inline_new) {
     stage.output = state;
     if (inline_new) inline_producers(graph, stage);
     const ir::BufferMap map{{past.get(), state}, {whole.get(), state}};
-    for (ops::Entry& other : graph.program) ops::replace_inputs(other, map);
+    for (Entry& other : graph.program) replace_inputs(other, map);
     StageOutput& port = graph.outputs[static_cast<size_t>(output)];
     input.shape = past->shape;
     port.shape = whole->shape;
@@ -142,11 +141,11 @@ void append_rows(StageGraph& graph, bool inline_new) {
 }
 
 void copy_rows(StageGraph& graph) {
-  for (ops::Entry& entry : graph.program)
+  for (Entry& entry : graph.program)
     if (Stage* stage = entry.stage(); stage && stage->fresh) {
       stage->fresh = stage->first = stage->count = {};
       stage->along = 0;
     }
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

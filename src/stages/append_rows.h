@@ -3,7 +3,7 @@
 
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 
 // Where an output is an input of a symbolic length with new rows (Builder::append, or a Concat of
 // the past and what is new), both become one tensor with room for more rows than there are, and
@@ -15,4 +15,4 @@ void append_rows(StageGraph&, bool inline_new = false);
 // What still continues an input (Stage::fresh) is a copy of it from here on.
 void copy_rows(StageGraph&);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

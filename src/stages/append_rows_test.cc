@@ -8,14 +8,13 @@
 #include "ir/simplify.h"
 #include "stages/step.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::index;
-using ops::Stage;
 
 // past [2, p, 3] and rows [2, n, 3], joined along the middle axis; twice: all of it, doubled.
 struct AppendRows : testing::Test {
@@ -54,7 +53,7 @@ struct AppendRows : testing::Test {
     append_rows(graph);
     EXPECT_EQ(print(graph), before);
     EXPECT_EQ(graph.dims.size(), 2u);
-    EXPECT_TRUE(join().kind == ops::StageKind::compute);
+    EXPECT_TRUE(join().kind == StageKind::compute);
   }
 };
 
@@ -78,11 +77,11 @@ TEST_F(AppendRows, DeclaredRowsTakeTheirProducersWithThem) {
   graph.program.insert(graph.program.begin(), turn);
   append_rows(graph, true);
   const Stage& made = *graph.program[1].stage();
-  ASSERT_TRUE(made.kind == ops::StageKind::scatter);
+  ASSERT_TRUE(made.kind == StageKind::scatter);
   EXPECT_TRUE(ir::prove_equal(made.extents[1], n));
   EXPECT_TRUE(ir::equal(made.target[1], Expr(made.axes[1]) + first));
   bool reads_turned = false, reads_rows = false;
-  for (const Buffer& input : ops::inputs_of(made)) {
+  for (const Buffer& input : inputs_of(made)) {
     reads_turned |= input.same(turned);
     reads_rows |= input.same(rows);
   }
@@ -115,7 +114,7 @@ TEST_F(AppendRows, InputAndOutputAreOneTensorWithRoom) {
 TEST_F(AppendRows, OnlyNewRowsAreWrittenBehindTheOthers) {
   append_rows(graph);
   const Stage& stage = join();
-  EXPECT_TRUE(stage.kind == ops::StageKind::scatter);
+  EXPECT_TRUE(stage.kind == StageKind::scatter);
   EXPECT_TRUE(stage.output.same(graph.inputs[0].buffer));
   EXPECT_TRUE(ir::prove_equal(stage.extents[1], n));
   ASSERT_EQ(stage.target.size(), 3u);
@@ -211,7 +210,7 @@ TEST_F(AppendRows, StringsAreCopied) {
 }
 
 TEST_F(AppendRows, ProgramsWithStepsStayAsTheyAre) {
-  graph.program.push_back(ops::check_step(index(1), "never"));
+  graph.program.push_back(check_step(index(1), "never"));
   expect_copy();
 }
 
@@ -233,4 +232,4 @@ TEST_F(AppendRows, SeveralStatesHaveRoomsOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

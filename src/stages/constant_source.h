@@ -8,7 +8,7 @@
 
 #include "ir/type.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 
 // Where a constant's bytes are: the compiler never copies weights. `bytes` for small or computed
 // ones (file is -1), else a range of a file: 0 is the model itself, k > 0 is files[k - 1] of the
@@ -24,4 +24,4 @@ struct ConstantSource {
   std::vector<std::string> strings = {};  // of type string: the elements
 };
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

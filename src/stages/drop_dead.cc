@@ -5,13 +5,8 @@
 #include "ir/rewrite.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
-
-using ops::Entry;
-using ops::Stage;
-using ops::Step;
-using ops::StepKind;
 
 // Marks what is needed until nothing is added: a round of a loop needs what the last one made.
 class Liveness {
@@ -54,7 +49,7 @@ class Liveness {
     }
     if (entry.output()) use(entry.output()->shape);
     if (const Stage* stage = entry.stage()) {
-      ops::visit_exprs(*stage, ops::any_role, [&](const ir::Expr& expr) { use(expr); });
+      visit_exprs(*stage, any_role, [&](const ir::Expr& expr) { use(expr); });
     } else {
       const Step& step = *entry.step();
       use(step.values);
@@ -103,7 +98,7 @@ class Liveness {
 
 void drop_dead(StageGraph& graph) {
   const Liveness liveness(graph);
-  ops::Program kept;
+  Program kept;
   for (size_t i = 0; i < graph.program.size(); ++i) {
     if (liveness.entries()[i]) kept.push_back(std::move(graph.program[i]));
   }
@@ -112,4 +107,4 @@ void drop_dead(StageGraph& graph) {
                 [&](const StageConstant& constant) { return !liveness.needs(constant.buffer); });
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

@@ -3,7 +3,7 @@
 
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 
 void expose_stages(StageGraph& graph) {
   std::unordered_set<std::string> names;
@@ -13,13 +13,13 @@ void expose_stages(StageGraph& graph) {
     known.insert(output.buffer.get());
   }
   for (const StageInput& input : graph.inputs) names.insert(input.name);
-  const std::vector<int> blocks = ops::blocks_of(graph.program);
+  const std::vector<int> blocks = blocks_of(graph.program);
   for (size_t i = 0; i < graph.program.size(); ++i) {
-    const ops::Stage* stage = graph.program[i].stage();
+    const Stage* stage = graph.program[i].stage();
     if (!stage || blocks[i] != 0 || known.contains(stage->output.get())) continue;
     if (names.insert(stage->output->name).second)
       graph.outputs.push_back({stage->output->name, stage->output});
   }
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

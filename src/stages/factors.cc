@@ -8,7 +8,7 @@
 #include "ir/rewrite.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::stages {
 
 using ir::Expr;
 
@@ -28,12 +28,12 @@ Expr product_of(const Expr& a, const Expr& b, int64_t terms) {
   return terms == 1 ? a * b : ir::dot(a, b, ir::constant_int(ir::DType::i32, 0), terms);
 }
 
-Factors factors_of(const ops::Stage& stage) {
-  return ops::is_sum(stage.accumulators) ? factors_of_term(stage.values[0]) : Factors{};
+Factors factors_of(const Stage& stage) {
+  return is_sum(stage.accumulators) ? factors_of_term(stage.values[0]) : Factors{};
 }
 
-Expr decoded_factor(const ops::Stage& stage) {
-  if (!ops::is_sums(stage.accumulators)) return {};
+Expr decoded_factor(const Stage& stage) {
+  if (!is_sums(stage.accumulators)) return {};
   const Factors factors = factors_of_term(stage.values[0]);
   if (!factors.a.get() || !ir::is_float(factors.a->type.dtype)) return {};
   const auto decodes = [](const Expr& factor) {
@@ -65,7 +65,7 @@ ScaledFactor scaled_in_blocks(const Expr& factor, const ir::Var& axis) {
   return {factor, {}};
 }
 
-ScaledFactor scaled_product(const ops::Stage& stage) {
+ScaledFactor scaled_product(const Stage& stage) {
   const Factors factors = factors_of(stage);
   if (!factors.a.get() || factors.terms != 1 || stage.reduce_axes.size() != 1) return {};
   const ScaledFactor a = scaled_in_blocks(factors.a, stage.reduce_axes[0]);
@@ -74,12 +74,12 @@ ScaledFactor scaled_product(const ops::Stage& stage) {
   return {factors.a * b.factor, b.scale, b.block};
 }
 
-bool is_decoded_from(const ops::Stage& stage, const ir::Load& load) {
-  if (stage.kind != ops::StageKind::reduce || stage.reduce_axes.size() != 1) return false;
+bool is_decoded_from(const Stage& stage, const ir::Load& load) {
+  if (stage.kind != StageKind::reduce || stage.reduce_axes.size() != 1) return false;
   const Expr factor = decoded_factor(stage);
   return factor.get() && std::ranges::any_of(loads_of(factor), [&](const ir::Load* part) {
            return part == &load || ir::equal(Expr(part), Expr(&load));
          });
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::stages

@@ -3,7 +3,7 @@
 
 #include "stages/stage.h"
 
-namespace gossamer::schedule {
+namespace gossamer::stages {
 
 // The factors of a sum's products; null where its terms are no products.
 struct Factors {
@@ -11,10 +11,10 @@ struct Factors {
   int64_t terms = 1;  // of a Dot, whose factors are words
 };
 ir::Expr product_of(const ir::Expr& a, const ir::Expr& b, int64_t terms);
-Factors factors_of(const ops::Stage& stage);
+Factors factors_of(const Stage& stage);
 // The factor that is computed from elements of a byte, where it alone is, of the first of several
 // sums; null: there is none.
-ir::Expr decoded_factor(const ops::Stage& stage);
+ir::Expr decoded_factor(const Stage& stage);
 // A factor times a scale that stays the same in blocks of steps along an axis; without one, the
 // factor itself and null.
 struct ScaledFactor {
@@ -23,8 +23,8 @@ struct ScaledFactor {
 };
 ScaledFactor scaled_in_blocks(const ir::Expr& factor, const ir::Var& axis);
 // The product of a sum along one axis, without the scale of one of its factors.
-ScaledFactor scaled_product(const ops::Stage& stage);
+ScaledFactor scaled_product(const Stage& stage);
 // Whether a load is part of that factor.
-bool is_decoded_from(const ops::Stage& stage, const ir::Load& load);
+bool is_decoded_from(const Stage& stage, const ir::Load& load);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::stages

@@ -9,12 +9,10 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
 
 // What an expression costs where it would be evaluated again.
 struct Cost {
@@ -82,7 +80,7 @@ Uses uses_of(const Stage& stage, const ir::BufferNode* buffer) {
     for (const Expr& start : stage.starts) count(start, uses.elsewhere);
     return uses;
   }
-  for (const ir::Buffer& input : ops::inputs_of(stage)) {
+  for (const ir::Buffer& input : inputs_of(stage)) {
     if (input.get() == buffer) ++uses.elsewhere;
   }
   return uses;
@@ -143,8 +141,8 @@ class Fuser {
     }
     alive_.assign(graph.program.size(), true);
     states_ = states_of(graph);
-    blocks_ = ops::blocks_of(graph.program);
-    for (const ops::Entry& entry : graph.program)
+    blocks_ = blocks_of(graph.program);
+    for (const Entry& entry : graph.program)
       kinds_.push_back(options.kind && entry.stage() && options.kind(*entry.stage()));
     index();
   }
@@ -159,7 +157,7 @@ class Fuser {
         for (size_t i = 0; i < graph_.program.size(); ++i) changed |= alive_[i] && try_epilogue(i);
       }
     }
-    ops::Program program;
+    Program program;
     for (size_t i = 0; i < graph_.program.size(); ++i) {
       if (alive_[i]) program.push_back(std::move(graph_.program[i]));
     }
@@ -193,8 +191,8 @@ class Fuser {
 
   bool fits(const Stage& a, const Stage& b) const {
     std::set<const ir::BufferNode*> buffers;
-    for (const ir::Buffer& input : ops::inputs_of(a)) buffers.insert(input.get());
-    for (const ir::Buffer& input : ops::inputs_of(b)) buffers.insert(input.get());
+    for (const ir::Buffer& input : inputs_of(a)) buffers.insert(input.get());
+    for (const ir::Buffer& input : inputs_of(b)) buffers.insert(input.get());
     return static_cast<int>(buffers.size()) <= options_.max_buffers;  // the merged one is still in
   }
 
@@ -236,7 +234,7 @@ class Fuser {
     }
     for (size_t c : consumers) merge_producer(i, c);
     alive_[i] = false;
-    for (const ir::Buffer& input : ops::inputs_of(producer)) consumers_[input.get()].erase(i);
+    for (const ir::Buffer& input : inputs_of(producer)) consumers_[input.get()].erase(i);
     consumers_.erase(producer.output.get());
     return true;
   }
@@ -247,11 +245,11 @@ class Fuser {
   static bool is_decoded(const Stage& producer, const Stage& consumer, const Uses& uses) {
     constexpr double least_ratio = 3;
     if (uses.in_values != 1 || uses.in_result > 0 || consumer.kind != StageKind::reduce ||
-        consumer.in_order || !ops::is_sum(consumer.accumulators) ||
-        consumer.reduce_axes.size() != 1 || !is_matrix_factor(consumer, producer.output.get()))
+        consumer.in_order || !is_sum(consumer.accumulators) || consumer.reduce_axes.size() != 1 ||
+        !is_matrix_factor(consumer, producer.output.get()))
       return false;
     double read = 0;
-    for (const ir::Buffer& input : ops::inputs_of(producer)) read += bytes_of(*input);
+    for (const ir::Buffer& input : inputs_of(producer)) read += bytes_of(*input);
     return read > 0 && read * least_ratio <= bytes_of(*producer.output);
   }
 
@@ -259,7 +257,7 @@ class Fuser {
   // fast. They stay in memory in place of the blocks, as rule 3 decodes what it finds there.
   static bool is_part_of_blocks(const Stage& producer, const Stage& consumer) {
     double read = 0;
-    for (const ir::Buffer& input : ops::inputs_of(producer)) read += bytes_of(*input);
+    for (const ir::Buffer& input : inputs_of(producer)) read += bytes_of(*input);
     return ir::byte_size(producer.output->dtype) == 1 && ir::is_float(consumer.output->dtype) &&
            bytes_of(*producer.output) < read;
   }
@@ -361,14 +359,14 @@ class Fuser {
   void merge_producer(size_t p, size_t c) {
     const Stage& producer = *stage_at(p);
     Stage& consumer = *stage_at(c);
-    const ir::Bounds points = ops::bounds_of(consumer), terms = ops::bounds_of_terms(consumer);
-    ops::visit_exprs(consumer, ops::may_load,
-                     [&](Expr& e) { e = ir::simplify(inline_loads(e, producer), points); });
+    const ir::Bounds points = bounds_of(consumer), terms = bounds_of_terms(consumer);
+    visit_exprs(consumer, may_load,
+                [&](Expr& e) { e = ir::simplify(inline_loads(e, producer), points); });
     for (Expr& value : consumer.values) value = ir::simplify(value, terms);
     consumer.view = consumer.view && producer.view;
     consumer.origin = join_origins(producer.origin, consumer.origin);
     consumers_[producer.output.get()].erase(c);
-    for (const ir::Buffer& input : ops::inputs_of(consumer)) consumers_[input.get()].insert(c);
+    for (const ir::Buffer& input : inputs_of(consumer)) consumers_[input.get()].insert(c);
   }
 
   // Rule 2. A compute stage becomes the result of the reduction that it alone reads, element for
@@ -378,7 +376,7 @@ class Fuser {
     const Stage& consumer = *stage_at(c);
     if (consumer.kind != StageKind::compute) return false;
     size_t best = c;
-    for (const ir::Buffer& input : ops::inputs_of(consumer)) {
+    for (const ir::Buffer& input : inputs_of(consumer)) {
       const size_t r = producer_of(input.get());
       if (r < c && may_move(r, c) && is_epilogue(r, c)) best = best == c ? r : std::max(best, r);
     }
@@ -393,7 +391,7 @@ class Fuser {
     merged.extents = consumer.extents;
     merged.output = consumer.output;
     merged.origin = join_origins(reduction.origin, consumer.origin);
-    const ir::Bounds points = ops::bounds_of(merged), terms = ops::bounds_of_terms(merged);
+    const ir::Bounds points = bounds_of(merged), terms = bounds_of_terms(merged);
     for (Expr& value : merged.values) value = ir::simplify(ir::substitute(value, map), terms);
     merged.result = inline_loads(consumer.result, reduction);
     const auto* rounded = ir::as<ir::Cast>(reduction.result);
@@ -401,9 +399,9 @@ class Fuser {
       merged.result = rounded_once(merged.result);
     merged.result = ir::simplify(merged.result, points);
     alive_[best] = false;
-    for (const ir::Buffer& input : ops::inputs_of(reduction)) consumers_[input.get()].erase(best);
+    for (const ir::Buffer& input : inputs_of(reduction)) consumers_[input.get()].erase(best);
     consumers_.erase(reduction.output.get());
-    for (const ir::Buffer& input : ops::inputs_of(merged)) consumers_[input.get()].insert(c);
+    for (const ir::Buffer& input : inputs_of(merged)) consumers_[input.get()].insert(c);
     *stage_at(c) = std::move(merged);
     return true;
   }
@@ -466,4 +464,4 @@ class Fuser {
 
 void fuse(StageGraph& graph, const FuseOptions& options) { Fuser(graph, options).run(); }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

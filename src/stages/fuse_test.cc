@@ -10,15 +10,13 @@
 #include "ir/rewrite.h"
 #include "ir/scalar.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::index;
-using ops::Stage;
-using ops::StageKind;
 using ops::TensorData;
 
 using Point = std::vector<Expr>;
@@ -65,7 +63,7 @@ struct Chain {
     const ir::Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
     stage.reduce_axes = {r};
     stage.reduce_extents = {index(extent)};
-    stage.accumulators = {ops::sum_accumulator(left, right)};
+    stage.accumulators = {sum_accumulator(left, right)};
     stage.values = {body(Point(stage.axes.begin(), stage.axes.end()), r)};
     stage.result = left;
     graph.program.push_back(stage);
@@ -103,7 +101,7 @@ struct Chain {
   }
   std::vector<std::string> names() const {
     std::vector<std::string> result;
-    for (const Stage& stage : ops::stages_of(graph.program)) result.push_back(stage.name);
+    for (const Stage& stage : stages_of(graph.program)) result.push_back(stage.name);
     return result;
   }
 };
@@ -220,8 +218,8 @@ TEST(Fuse, BindsNoMoreThanMaxBuffers) {
     }
     c.output(sum);
     c.fuse_with(limit);
-    for (const Stage& stage : ops::stages_of(c.graph.program))
-      EXPECT_LE(ops::inputs_of(stage).size() + 1, static_cast<size_t>(limit));
+    for (const Stage& stage : stages_of(c.graph.program))
+      EXPECT_LE(inputs_of(stage).size() + 1, static_cast<size_t>(limit));
     // Two inputs and the output, three and the output, all that fit.
     EXPECT_EQ(c.graph.program.size(), limit == 3 ? 7u : limit == 4 ? 4u : 2u);
   }
@@ -296,8 +294,8 @@ TEST(HoistConstants, NoMoreBuffersThanAKernelMayHave) {
              ir::load(x, p);
     }));
     c.expect_same_after([&](StageGraph& graph) { hoist_constants(graph, limit); });
-    for (const Stage& stage : ops::stages_of(c.graph.program))
-      EXPECT_LE(ops::inputs_of(stage).size() + 1, static_cast<size_t>(std::max(limit, 3)));
+    for (const Stage& stage : stages_of(c.graph.program))
+      EXPECT_LE(inputs_of(stage).size() + 1, static_cast<size_t>(std::max(limit, 3)));
     EXPECT_EQ(c.graph.program.size(), limit < 4 ? 1u : limit == 4 ? 2u : limit == 5 ? 3u : 4u);
   }
 }
@@ -311,7 +309,7 @@ TEST(HoistConstants, ArithmeticOnConstantsBecomesAStage) {
   c.expect_same_after(hoist);
   ASSERT_EQ(c.names(), (Names{"y.constant", "y"}));
   EXPECT_EQ(c.graph.program[0].stage()->extents.size(), 1u);  // along the axis it depends on
-  EXPECT_EQ(ops::inputs_of(*c.graph.program[1].stage()).size(), 2u);
+  EXPECT_EQ(inputs_of(*c.graph.program[1].stage()).size(), 2u);
 }
 
 TEST(HoistConstants, OneStageForEqualArithmetic) {
@@ -336,4 +334,4 @@ TEST(HoistConstants, PlainLoadsAndConstantStagesStay) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

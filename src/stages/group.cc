@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::stages {
 namespace {
 
 bool contains(const std::vector<ir::Buffer>& buffers, const ir::Buffer& buffer) {
@@ -18,7 +18,7 @@ ir::Expr is_more(const ir::Expr& count, int64_t most) {
   return ir::min(ir::max(count - ir::index(most), ir::index(0)), ir::index(1));
 }
 
-Group single_group(ops::Stage stage) { return {{{std::move(stage)}}}; }
+Group single_group(Stage stage) { return {{{std::move(stage)}}}; }
 
 bool is_single(const Group& group) { return group.members.size() == 1; }
 
@@ -35,7 +35,7 @@ bool has_points(const Group& group) { return group.concurrent.empty() && !has_ti
 std::vector<ir::Buffer> inputs_of(const Group& group) {
   std::vector<ir::Buffer> inputs, made;
   for (const Member& member : group.members) {
-    for (const ir::Buffer& input : ops::inputs_of(member.stage)) {
+    for (const ir::Buffer& input : inputs_of(member.stage)) {
       if (!contains(made, input) && !contains(inputs, input)) inputs.push_back(input);
     }
     made.push_back(member.stage.output);
@@ -88,4 +88,4 @@ std::vector<int> columns_of(const Member& member) {
   return columns;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::stages

@@ -10,7 +10,7 @@
 
 #include "stages/stage.h"
 
-namespace gossamer::schedule {
+namespace gossamer::stages {
 
 // An axis of a stage that tells rows apart; with a quotient, its points in runs of that many.
 struct RowAxis {
@@ -30,7 +30,7 @@ enum class At : uint8_t {
 };
 
 struct Member {
-  ops::Stage stage;
+  Stage stage;
   std::vector<RowAxis> rows = {};  // in the order that all members have
   bool written = true;             // in memory after the launch
   At at = At::launch;              // computed
@@ -57,13 +57,13 @@ struct Group {
   bool long_rounds = false;
   std::string key = {};  // key_of (records/choice.h), of a group that is finished
 
-  const ops::Stage& last() const { return members.back().stage; }
+  const Stage& last() const { return members.back().stage; }
 };
 
 // 1 in runs with a count of more than `most`, 0 in others: how often they launch a kernel.
 ir::Expr is_more(const ir::Expr& count, int64_t most);
 
-Group single_group(ops::Stage stage);
+Group single_group(Stage stage);
 
 // Whether it is one stage.
 bool is_single(const Group& group);
@@ -90,4 +90,4 @@ std::string title_of(const Group& group);
 // Of all members, see Stage::origin.
 std::string origin_of(const Group& group);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::stages

@@ -8,11 +8,10 @@
 #include "ir/simplify.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
 
 class Hoister {
  public:
@@ -22,8 +21,8 @@ class Hoister {
   }
 
   void run() {
-    ops::Program result;
-    for (ops::Entry& entry : graph_.program) {
+    Program result;
+    for (Entry& entry : graph_.program) {
       if (Stage* stage = entry.stage()) look_at(*stage, result);
       result.push_back(std::move(entry));
     }
@@ -31,22 +30,22 @@ class Hoister {
   }
 
  private:
-  void look_at(Stage& stage, ops::Program& out) {
+  void look_at(Stage& stage, Program& out) {
     const bool constant = !states_.contains(stage.output.get()) &&
-                          std::ranges::all_of(ops::inputs_of(stage), [&](const ir::Buffer& b) {
+                          std::ranges::all_of(inputs_of(stage), [&](const ir::Buffer& b) {
                             return constant_.contains(b.get());
                           });
     if (constant) {
       constant_.insert(stage.output.get());
       return;
     }
-    if (stage.kind != ops::StageKind::compute && stage.kind != ops::StageKind::reduce) return;
+    if (stage.kind != StageKind::compute && stage.kind != StageKind::reduce) return;
     stage_ = &stage;
     out_ = &out;
     count_ = 0;
     made_.clear();
-    buffers_ = static_cast<int>(ops::inputs_of(stage).size()) + 1;
-    bounds_ = ops::bounds_of(stage);
+    buffers_ = static_cast<int>(inputs_of(stage).size()) + 1;
+    bounds_ = bounds_of(stage);
     stage.result = hoist(stage.result);
   }
 
@@ -129,7 +128,7 @@ class Hoister {
   std::set<const ir::BufferNode*> constant_;
   std::unordered_set<const ir::BufferNode*> states_;
   const Stage* stage_ = nullptr;
-  ops::Program* out_ = nullptr;
+  Program* out_ = nullptr;
   std::vector<std::pair<Expr, Expr>> made_;
   ir::Bounds bounds_;  // of the stage's axes
   int count_ = 0;
@@ -140,4 +139,4 @@ class Hoister {
 
 void hoist_constants(StageGraph& graph, int max_buffers) { Hoister(graph, max_buffers).run(); }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

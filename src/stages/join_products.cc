@@ -11,12 +11,11 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Buffer;
 using ir::Expr;
-using ops::Stage;
 
 // A product's constants and the axis that they share with its output.
 struct Product {
@@ -31,7 +30,7 @@ class Joiner {
     for (const StageConstant& constant : graph.constants) constant_.insert(constant.buffer.get());
     for (const StageOutput& output : graph.outputs) kept_.insert(output.buffer.get());
     states_ = states_of(graph);
-    blocks_ = ops::blocks_of(graph.program);
+    blocks_ = blocks_of(graph.program);
   }
 
   void run() {
@@ -56,14 +55,14 @@ class Joiner {
       join(set, before[set[0].place]);
       for (size_t k = 1; k < set.size(); ++k) gone.insert(set[k].place);
     }
-    ops::Program program;
+    Program program;
     for (size_t i = 0; i < graph_.program.size(); ++i) {
       if (const auto made = before.find(i); made != before.end())
         for (Stage& stage : made->second) program.emplace_back(std::move(stage));
       if (!gone.contains(i)) program.push_back(std::move(graph_.program[i]));
     }
     graph_.program = std::move(program);
-    for (ops::Entry& entry : graph_.program) redirect(entry);
+    for (Entry& entry : graph_.program) redirect(entry);
   }
 
  private:
@@ -76,11 +75,10 @@ class Joiner {
   // along one and the same axis of the output.
   std::optional<Product> product_at(size_t i) const {
     const Stage& stage = *stage_at(i);
-    if (stage.kind != ops::StageKind::reduce || stage.axes.empty() || stage.in_order ||
-        !stage.starts.empty() || !ops::is_sum(stage.accumulators) ||
-        stage.reduce_axes.size() != 1 || !stage.side.empty() ||
-        kept_.contains(stage.output.get()) || states_.contains(stage.output.get()) ||
-        !is_read_by_stages(stage.output))
+    if (stage.kind != StageKind::reduce || stage.axes.empty() || stage.in_order ||
+        !stage.starts.empty() || !is_sum(stage.accumulators) || stage.reduce_axes.size() != 1 ||
+        !stage.side.empty() || kept_.contains(stage.output.get()) ||
+        states_.contains(stage.output.get()) || !is_read_by_stages(stage.output))
       return std::nullopt;
     Product product{i, stage.axes.size() - 1, {}, {}};
     const ir::VarNode* column = stage.axes.back().get();
@@ -212,12 +210,12 @@ class Joiner {
     first.extents.back() = ir::index(columns);
     first.output = ir::buffer(first.output->name, first.output->dtype, first.extents);
     for (const auto& [buffer, begin] : begins) parts_[buffer.get()] = {first.output, begin};
-    ops::replace_inputs(first, constants);
+    replace_inputs(first, constants);
     removed_.push_back(before_output);
     for (const Product& each : set) removed_.push_back(stage_at(each.place)->output);
   }
 
-  void redirect(ops::Entry& entry) {
+  void redirect(Entry& entry) {
     Stage* stage = entry.stage();
     if (!stage || parts_.empty()) return;
     ir::Rewriter rewriter;
@@ -229,7 +227,7 @@ class Joiner {
       at.back() = ir::simplify(at.back() + ir::index(part->second.second));
       return ir::load(part->second.first, at);
     };
-    ops::visit_exprs(*stage, ops::may_load, [&](Expr& e) {
+    visit_exprs(*stage, may_load, [&](Expr& e) {
       const Expr before = std::exchange(e, ir::rewrite(e, rewriter));
       if (!before.same(e)) stage->view = false;
     });
@@ -247,4 +245,4 @@ class Joiner {
 
 void join_products(StageGraph& graph) { Joiner(graph).run(); }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

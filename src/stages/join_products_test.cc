@@ -7,14 +7,13 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::index;
-using ops::Stage;
 
 // q [n, 8] and k [n, 4], products of x with bytes and a scale a column, and a map that reads both.
 struct JoinProducts : testing::Test {
@@ -44,7 +43,7 @@ struct JoinProducts : testing::Test {
     for (const Buffer& constant : {bytes, scales})
       graph.constants.push_back({constant->name, constant, {}});
     Stage stage;
-    stage.kind = ops::StageKind::reduce;
+    stage.kind = StageKind::reduce;
     stage.name = name;
     stage.output = ir::buffer(name, DType::f32, {n, index(columns)});
     stage.axes = {ir::var("i"), ir::var("j")};
@@ -52,7 +51,7 @@ struct JoinProducts : testing::Test {
     stage.reduce_axes = {ir::var("r")};
     stage.reduce_extents = {index(64)};
     const ir::Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    stage.accumulators = {ops::sum_accumulator(left, right)};
+    stage.accumulators = {sum_accumulator(left, right)};
     const Expr i = stage.axes[0], j = stage.axes[1], r = stage.reduce_axes[0];
     stage.values = {ir::load(x, {i, r}) *
                     (ir::cast(DType::f32, ir::load(bytes, {j, r})) * ir::load(scales, {j}))};
@@ -104,4 +103,4 @@ TEST_F(JoinProducts, OtherResultsStay) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

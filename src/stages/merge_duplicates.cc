@@ -7,11 +7,10 @@
 #include "ir/rewrite.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
 
 // What a stage computes, over variables that depend only on their position.
 struct Meaning {
@@ -36,13 +35,12 @@ class Canonical {
       map[own.get()] = var;
       own = var;
     };
-    ops::visit_fields(meaning.stage, [&]<class T>(ops::FieldRole, T& field) {
+    visit_fields(meaning.stage, [&]<class T>(FieldRole, T& field) {
       if constexpr (std::is_same_v<T, std::vector<ir::Var>>) std::ranges::for_each(field, rename);
       if constexpr (std::is_same_v<T, ir::Var>)
         if (field) rename(field);
     });
-    ops::visit_exprs(meaning.stage, ops::any_role,
-                     [&](Expr& expr) { expr = ir::substitute(expr, map); });
+    visit_exprs(meaning.stage, any_role, [&](Expr& expr) { expr = ir::substitute(expr, map); });
     meaning.hash = stage.axes.size();
     if (stage.result) meaning.hash = meaning.hash * 31 + ir::hash(meaning.stage.result);
     for (const Expr& value : meaning.stage.values) {
@@ -66,13 +64,13 @@ void merge_duplicates(StageGraph& graph) {
   Canonical canonical;
   std::unordered_multimap<size_t, Known> seen;
   const auto states = states_of(graph);
-  const std::vector<int> blocks = ops::blocks_of(graph.program);
+  const std::vector<int> blocks = blocks_of(graph.program);
   size_t position = 0;
   ir::BufferMap merged;
   std::vector<ir::Buffer> removed;  // keys of `merged`, kept so that no new buffer takes an address
-  ops::Program kept;
-  for (ops::Entry& entry : graph.program) {
-    if (!merged.empty()) ops::replace_inputs(entry, merged);
+  Program kept;
+  for (Entry& entry : graph.program) {
+    if (!merged.empty()) replace_inputs(entry, merged);
     const int block = blocks[position++];
     const Stage* stage = entry.stage();
     if (!stage || states.contains(stage->output.get())) {
@@ -82,7 +80,7 @@ void merge_duplicates(StageGraph& graph) {
     Meaning meaning = canonical.of(*stage);
     auto [first, last] = seen.equal_range(meaning.hash);
     auto found = std::find_if(first, last, [&](const auto& one) {
-      return one.second.block == block && ops::same_computation(one.second.stage, meaning.stage);
+      return one.second.block == block && same_computation(one.second.stage, meaning.stage);
     });
     if (found != last) {
       merged[stage->output.get()] = found->second.stage.output;
@@ -100,4 +98,4 @@ void merge_duplicates(StageGraph& graph) {
   }
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

@@ -11,14 +11,12 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Buffer;
 using ir::BufferNode;
 using ir::Expr;
-using ops::Stage;
-using ops::StageKind;
 
 // The places of an axis that are read: `count` from `first` on.
 struct Place {
@@ -49,7 +47,7 @@ class Narrower {
   }
 
   void run() {
-    const auto is_step = [](const ops::Entry& entry) { return entry.step() != nullptr; };
+    const auto is_step = [](const Entry& entry) { return entry.step() != nullptr; };
     if (std::ranges::any_of(graph_.program, is_step)) return;
     do {
       find();
@@ -102,8 +100,8 @@ class Narrower {
     for (const Buffer& buffer : {stage.initial, stage.table})
       if (buffer.get()) reads_[buffer.get()] = Places(buffer->shape.size());
     const ir::VarMap fixed = fixed_axes(stage);
-    const std::vector<ir::Var> own = ops::own_variables(stage);
-    ops::visit_exprs(stage, ops::any_role, [&](const Expr& expr) {
+    const std::vector<ir::Var> own = own_variables(stage);
+    visit_exprs(stage, any_role, [&](const Expr& expr) {
       for (const ir::Load* load : ir::loads_of(expr)) {
         const auto [known, first] = reads_.try_emplace(load->buffer.get());
         Places& places = known->second;
@@ -150,7 +148,7 @@ class Narrower {
   bool keep_siblings() {
     std::map<const BufferNode*, std::set<const BufferNode*>> reduced;  // operand, by whom in full
     const auto each = [&](const auto& visit) {
-      for (const Stage& stage : ops::stages_of(std::as_const(graph_.program))) {
+      for (const Stage& stage : stages_of(std::as_const(graph_.program))) {
         if (stage.kind != StageKind::reduce) continue;
         for (const ir::Load* load : ir::loads_of(stage.values)) visit(stage, load->buffer.get());
       }
@@ -159,7 +157,7 @@ class Narrower {
       if (!narrow_.contains(stage.output.get())) reduced[operand].insert(stage.output.get());
     });
     std::set<const BufferNode*> made;
-    for (const Stage& stage : ops::stages_of(std::as_const(graph_.program)))
+    for (const Stage& stage : stages_of(std::as_const(graph_.program)))
       made.insert(stage.output.get());
     bool any = false;
     each([&](const Stage& stage, const BufferNode* operand) {
@@ -178,7 +176,7 @@ class Narrower {
         if (places[axis]) shape[axis] = places[axis].count;
       made[buffer] = ir::buffer(buffer->name, buffer->dtype, std::move(shape));
     }
-    for (Stage& stage : ops::stages_of(graph_.program)) {
+    for (Stage& stage : stages_of(graph_.program)) {
       const ir::VarMap fixed = fixed_axes(stage);
       ir::Rewriter rewriter;
       rewriter.expr = [&](const Expr& e) -> Expr {
@@ -187,7 +185,7 @@ class Narrower {
         if (found == made.end()) return {};
         return ir::load(found->second, places_in(stage, *load, narrow_.at(found->first)));
       };
-      ops::visit_exprs(stage, ops::any_role, [&](Expr& expr) {
+      visit_exprs(stage, any_role, [&](Expr& expr) {
         expr = ir::rewrite(fixed.empty() ? expr : ir::substitute(expr, fixed), rewriter);
       });
       const auto found = made.find(stage.output.get());
@@ -231,4 +229,4 @@ class Narrower {
 
 void narrow_rows(StageGraph& graph, bool windows) { Narrower(graph, windows).run(); }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

@@ -3,7 +3,7 @@
 
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 
 // Where all that reads a tensor reads one and the same place of an axis, that place alone is
 // computed: a language model whose last logits are asked for needs the last row of what makes them.
@@ -12,4 +12,4 @@ namespace gossamer::graph {
 // stay whole.
 void narrow_rows(StageGraph&, bool windows = false);
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

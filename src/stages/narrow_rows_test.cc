@@ -7,14 +7,13 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 using ir::index;
-using ops::Stage;
 
 // y [1, 4] is the last row of double [n, 4], twice the sums [n, 4] of x [n, 8].
 struct NarrowRows : testing::Test {
@@ -52,11 +51,11 @@ struct NarrowRows : testing::Test {
   }
   Stage sum_of(const char* name) const {
     Stage stage = map(name, {n, index(4)});
-    stage.kind = ops::StageKind::reduce;
+    stage.kind = StageKind::reduce;
     stage.reduce_axes = {ir::var("r")};
     stage.reduce_extents = {index(8)};
     const ir::Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
-    stage.accumulators = {ops::sum_accumulator(left, right)};
+    stage.accumulators = {sum_accumulator(left, right)};
     stage.values = {ir::load(x, {stage.axes[0], stage.reduce_axes[0]})};
     stage.result = left;
     return stage;
@@ -130,4 +129,4 @@ TEST_F(NarrowRows, ProductsOfOneOperandStayTogether) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

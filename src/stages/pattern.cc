@@ -9,13 +9,11 @@
 #include "ir/simplify.h"
 #include "stages/access.h"
 
-namespace gossamer::schedule {
+namespace gossamer::stages {
 namespace {
 
 using ir::Expr;
 using ir::Var;
-using ops::Stage;
-using ops::StageKind;
 
 constexpr std::array<std::string_view, 6> names{"map",         "reduce", "window",
                                                 "contraction", "scan",   "scatter"};
@@ -38,12 +36,12 @@ Pattern pattern_of(const Stage& stage) {
              !moves(*load, a);
     });
   });
-  return reuse && ops::is_sum(stage.accumulators) ? Pattern::contraction : Pattern::window;
+  return reuse && is_sum(stage.accumulators) ? Pattern::contraction : Pattern::window;
 }
 
-bool writes_a_row(const ops::Stage& scatter) {
-  if (scatter.kind != ops::StageKind::scatter || scatter.initial || scatter.condition ||
-      scatter.table || !scatter.accumulators.empty())
+bool writes_a_row(const Stage& scatter) {
+  if (scatter.kind != StageKind::scatter || scatter.initial || scatter.condition || scatter.table ||
+      !scatter.accumulators.empty())
     return false;
   std::vector<int> places(scatter.axes.size());  // indices of the target that move with the axis
   const auto is_index = [&](const Var& axis) {
@@ -65,4 +63,4 @@ bool writes_a_row(const ops::Stage& scatter) {
   return std::ranges::all_of(places, [](int count) { return count == 1; });
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::stages

@@ -6,7 +6,7 @@
 
 #include "stages/stage.h"
 
-namespace gossamer::schedule {
+namespace gossamer::stages {
 
 // How a stage accesses memory; a default schedule stands for each, never for an operator.
 enum class Pattern : uint8_t {
@@ -19,11 +19,11 @@ enum class Pattern : uint8_t {
   scatter,      // updates in order, to places that are data
 };
 std::string_view name_of(Pattern);
-Pattern pattern_of(const ops::Stage& stage);
+Pattern pattern_of(const Stage& stage);
 
 // Whether each update of a scatter has a place of its own in a state, so that they may be written
 // in any order: each axis is an index of the target, or that and a number, the others are the same
 // for all (a row of a loop's output, the new rows of a state).
-bool writes_a_row(const ops::Stage& scatter);
+bool writes_a_row(const Stage& scatter);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::stages

@@ -8,18 +8,17 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Buffer;
 using ir::Expr;
-using ops::Stage;
 
 bool is_exact(const ir::BufferNode& buffer) { return buffer.dtype == ir::DType::f64; }
 
 std::vector<Expr> expressions_of(const Stage& stage) {
   std::vector<Expr> all;
-  ops::visit_exprs(stage, ops::may_load, [&](const Expr& expr) { all.push_back(expr); });
+  visit_exprs(stage, may_load, [&](const Expr& expr) { all.push_back(expr); });
   return all;
 }
 
@@ -38,10 +37,10 @@ class Placer {
     mark();
     find_homes();
     if (!any_) return;
-    ops::Program program = std::exchange(graph_.program, {});
+    Program program = std::exchange(graph_.program, {});
     for (const StageInput& port : graph_.inputs) mirror(port.buffer);
     for (const StageConstant& constant : graph_.constants) mirror(constant.buffer);
-    for (ops::Entry& entry : program) {
+    for (Entry& entry : program) {
       if (Stage* stage = entry.stage()) {
         place(std::move(*stage));
       } else {
@@ -57,9 +56,9 @@ class Placer {
     std::unordered_set<const ir::BufferNode*> pulled;
     for (bool more = true; more;) {
       more = false;
-      for (Stage& stage : ops::stages_of(graph_.program)) {
+      for (Stage& stage : stages_of(graph_.program)) {
         if (stage.side.empty()) stage.side = needs_side(stage);
-        std::vector<Buffer> touched = ops::inputs_of(stage);
+        std::vector<Buffer> touched = inputs_of(stage);
         touched.push_back(stage.output);
         if (stage.side.empty() && buffers_of(touched) > max_buffers_)
           stage.side = "it takes more buffers than a kernel of this GPU";
@@ -76,11 +75,11 @@ class Placer {
   }
 
   void find_homes() {
-    for (const Stage& stage : ops::stages_of(graph_.program)) {
+    for (const Stage& stage : stages_of(graph_.program)) {
       auto& readers = stage.side.empty() ? target_reads_ : side_reads_;
       auto& touched = stage.side.empty() ? on_target_ : graph_.side;
       any_ = any_ || !stage.side.empty();
-      for (const Buffer& buffer : ops::inputs_of(stage)) {
+      for (const Buffer& buffer : inputs_of(stage)) {
         readers.insert(buffer.get());
         touched.insert(buffer.get());
       }
@@ -97,8 +96,8 @@ class Placer {
     for (const StageInput& port : graph_.inputs) keep_exact(port.buffer);
     for (const StageConstant& constant : graph_.constants) keep_exact(constant.buffer);
     for (const StageOutput& port : graph_.outputs) kept_.insert(port.buffer.get());
-    for (const ops::Entry& entry : graph_.program) {
-      if (entry.is(ops::StepKind::read)) kept_.insert(entry.step()->from.get());
+    for (const Entry& entry : graph_.program) {
+      if (entry.is(StepKind::read)) kept_.insert(entry.step()->from.get());
     }
   }
 
@@ -111,7 +110,7 @@ class Placer {
 
   Buffer copy_to_side(const Buffer& buffer) {
     Buffer copy = fresh(buffer);
-    graph_.program.push_back(ops::copy_step(buffer, copy));
+    graph_.program.push_back(copy_step(buffer, copy));
     return copy;
   }
 
@@ -130,13 +129,13 @@ class Placer {
       return;
     }
     ir::BufferMap map;
-    for (const Buffer& buffer : ops::inputs_of(stage)) {
+    for (const Buffer& buffer : inputs_of(stage)) {
       if (graph_.side.contains(buffer.get())) continue;
       const auto known = copies_.find(buffer.get());
       // One that changes is copied for each reader.
       map[buffer.get()] = known != copies_.end() ? known->second : copy_to_side(buffer);
     }
-    ops::replace_inputs(stage, map);
+    replace_inputs(stage, map);
     if (graph_.side.contains(output.get())) {
       graph_.program.push_back(std::move(stage));
       return;
@@ -144,7 +143,7 @@ class Placer {
     stage.output = copies_[output.get()] = fresh(output);
     graph_.program.push_back(std::move(stage));
     if (target_reads_.contains(output.get()) || kept_.contains(output.get()))
-      graph_.program.push_back(ops::copy_step(copies_[output.get()], output));
+      graph_.program.push_back(copy_step(copies_[output.get()], output));
   }
 
   StageGraph& graph_;
@@ -158,7 +157,7 @@ class Placer {
 
 std::string needs_side(const Stage& stage) {
   bool exact = is_exact(*stage.output);
-  for (const Buffer& buffer : ops::inputs_of(stage)) exact = exact || is_exact(*buffer);
+  for (const Buffer& buffer : inputs_of(stage)) exact = exact || is_exact(*buffer);
   for (const Expr& expr : expressions_of(stage)) {
     ir::visit(expr, [&](const Expr& e) {
       exact = exact || e->type.dtype == ir::DType::f64;
@@ -170,4 +169,4 @@ std::string needs_side(const Stage& stage) {
 
 void place_on_side(StageGraph& graph, int max_buffers) { Placer(graph, max_buffers).run(); }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

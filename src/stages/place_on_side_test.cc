@@ -4,13 +4,12 @@
 
 #include "ir/build.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Buffer;
 using ir::DType;
 using ir::Expr;
-using ops::Stage;
 
 Buffer tensor(const char* name, DType dtype = DType::f32) {
   return ir::buffer(name, dtype, {ir::index(8)});
@@ -31,9 +30,9 @@ Stage stage(const Buffer& output, const Value& value) {
 // One line a stage: "a", "b on side", "a -> a.side".
 std::string outline(const StageGraph& graph) {
   std::string text;
-  for (const ops::Entry& entry : graph.program) {
+  for (const Entry& entry : graph.program) {
     text += text.empty() ? "" : ", ";
-    if (entry.is(ops::StepKind::copy))
+    if (entry.is(StepKind::copy))
       text += cat(entry.step()->from->name, " -> ", entry.step()->to->name);
     else if (const Stage* one = entry.stage())
       text += cat(one->output->name, one->side.empty() ? "" : " on side");
@@ -89,8 +88,8 @@ TEST_F(Doubles, AnInputThatBothReadIsCopiedOnce) {
 TEST_F(Doubles, AStateMovesAsAWhole) {
   graph.inputs = {{"x", x}};
   graph.outputs = {{"z", z}};
-  graph.program = {twice(x, a),   convert(x, b),   ops::loop_step(ir::var("round"), ir::index(3)),
-                   convert(b, a), ops::end_step(), twice(a, z)};
+  graph.program = {twice(x, a),   convert(x, b), loop_step(ir::var("round"), ir::index(3)),
+                   convert(b, a), end_step(),    twice(a, z)};
   place_on_side(graph);
   EXPECT_EQ(outline(graph), "a on side, b on side, step, a on side, step, z on side");
 }
@@ -131,4 +130,4 @@ TEST_F(Doubles, SinglePrecisionStaysWhereItIs) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

@@ -5,12 +5,12 @@
 
 #include "ir/nodes.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 
 // A sequence or optional in the model's signature: the tensors [first, first + count) of its inputs
 // or outputs, of strings too. An optional that holds something is that, so one listed here holds
 // nothing.
-struct Group {
+struct PortGroup {
   std::string name;
   bool sequence = true, output = false;
   int first = 0, count = 0;
@@ -26,4 +26,4 @@ struct Dim {
   int output = -1;
 };
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

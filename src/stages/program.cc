@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 
 Entry::Entry(Stage stage) : what_(std::move(stage)) {}
 Entry::Entry(Step step) : what_(std::move(step)) {}
@@ -63,4 +63,4 @@ std::vector<int> blocks_of(const Program& program) {
   return blocks;
 }
 
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

@@ -7,7 +7,7 @@
 #include "stages/stage.h"
 #include "stages/step.h"
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 
 class Entry {
  public:
@@ -89,4 +89,4 @@ std::vector<Var> variables_of(const Program& program);
 // branch have their own. Steps that open or close a block count as outside of it.
 std::vector<int> blocks_of(const Program& program);
 
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

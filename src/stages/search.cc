@@ -2,7 +2,7 @@
 
 #include "ir/build.h"
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 
 void search_in(Stage& stage, Expr first, Expr last, int64_t longest,
                const std::function<Expr(const Expr& place)>& holds) {
@@ -22,4 +22,4 @@ void search_in(Stage& stage, Expr first, Expr last, int64_t longest,
   stage.starts = {std::move(first), std::move(last)};
 }
 
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

@@ -5,7 +5,7 @@
 
 #include "stages/stage.h"
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 
 // Makes of `stage` (its axes are set) a search for the first place from `first` to below `last`
 // where `holds`, which then holds at all places behind it too; `last` where it holds nowhere. It is
@@ -14,4 +14,4 @@ namespace gossamer::ops {
 void search_in(Stage& stage, Expr first, Expr last, int64_t longest,
                const std::function<Expr(const Expr& place)>& holds);
 
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

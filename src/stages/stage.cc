@@ -6,7 +6,7 @@
 #include "ir/print.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 namespace {
 
 std::string shape_text(const std::vector<Expr>& shape) {
@@ -205,4 +205,4 @@ std::string print(const Stage& stage) {
   return text;
 }
 
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

@@ -9,7 +9,7 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 
 using ir::Buffer;
 using ir::Expr;
@@ -122,4 +122,4 @@ ir::Bounds bounds_of_terms(const Stage&);
 
 std::string print(const Stage&);
 
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

@@ -2,7 +2,7 @@
 
 #include "ir/print.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 std::string tensor_text(const ir::Buffer& buffer) {
@@ -37,7 +37,7 @@ std::string indented(const std::string& text, int depth) {
 
 std::unordered_set<const ir::BufferNode*> states_of(const StageGraph& graph) {
   std::unordered_set<const ir::BufferNode*> seen, states;
-  for (const ops::Entry& entry : graph.program) {
+  for (const Entry& entry : graph.program) {
     const ir::BufferNode* output = entry.output().get();
     if (output && !seen.insert(output).second) states.insert(output);
   }
@@ -63,12 +63,12 @@ std::string print(const StageGraph& graph) {
     text += cat("check ", ir::print(check.condition), ": ", check.message, "\n");
   }
   int depth = 0;
-  for (const ops::Entry& entry : graph.program) {
-    const bool opens = entry.is(ops::StepKind::branch) || entry.is(ops::StepKind::loop);
-    const bool closes = entry.is(ops::StepKind::end);
-    const bool turns = entry.is(ops::StepKind::otherwise);
+  for (const Entry& entry : graph.program) {
+    const bool opens = entry.is(StepKind::branch) || entry.is(StepKind::loop);
+    const bool closes = entry.is(StepKind::end);
+    const bool turns = entry.is(StepKind::otherwise);
     depth -= closes || turns ? 1 : 0;
-    text += indented(ops::print(entry), depth);
+    text += indented(print(entry), depth);
     depth += opens || turns ? 1 : 0;
   }
   for (const StageOutput& output : graph.outputs) {
@@ -77,4 +77,4 @@ std::string print(const StageGraph& graph) {
   return text;
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

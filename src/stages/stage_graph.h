@@ -12,7 +12,7 @@
 #include "stages/ports.h"
 #include "stages/program.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 
 struct StageInput {
   std::string name;
@@ -42,11 +42,11 @@ struct StageGraph {
   std::string name;
   std::vector<StageInput> inputs;
   std::vector<StageOutput> outputs;  // a buffer may be an input, a constant or a stage's output
-  std::vector<Group> groups;
+  std::vector<PortGroup> groups;
   std::vector<StageConstant> constants;
   // Stages in topological order, steps of the host program between them. A buffer is written by one
   // of them, but for states of loops and results of branches.
-  ops::Program program;
+  Program program;
   std::vector<Check> checks;  // evaluated on the dimensions before a run
   std::vector<Dim> dims;
   std::unordered_set<const ir::BufferNode*> side;  // buffers beside a GPU, see place_on_side
@@ -71,4 +71,4 @@ void unflatten_axes(StageGraph&, bool known);
 // while the stage has at most `max_buffers`, the one it writes included.
 void hoist_constants(StageGraph&, int max_buffers = std::numeric_limits<int>::max());
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

@@ -4,7 +4,7 @@
 
 #include "ir/build.h"
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 namespace {
 
 // A stage whose every field has a value.
@@ -84,4 +84,4 @@ TEST(Stage, InputsAreFoundAndReplacedInEveryFieldThatMayLoad) {
 }
 
 }  // namespace
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

@@ -4,7 +4,7 @@
 
 #include "ir/build.h"
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 
 Stage copy_stage(std::string name, const Buffer& from, const Buffer& to) {
   Stage stage;
@@ -54,4 +54,4 @@ Stage row_stage(std::string name, const Buffer& all, const Expr& round, const Bu
   return stage;
 }
 
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

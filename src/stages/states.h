@@ -6,7 +6,7 @@
 
 #include "stages/stage.h"
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 
 // What ends a round: states take their next values, all of which are read before any is set.
 // `states` and `next` are of one length; a next value may be a state itself.
@@ -20,4 +20,4 @@ Stage copy_stage(std::string name, const Buffer& from, const Buffer& to);
 // a state that was written before.
 Stage row_stage(std::string name, const Buffer& all, const Expr& round, const Buffer& row);
 
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

@@ -2,7 +2,7 @@
 
 #include "ir/print.h"
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 namespace {
 
 Step of_kind(StepKind kind) {
@@ -99,4 +99,4 @@ std::string print(const Step& step) {
   return "?\n";
 }
 
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

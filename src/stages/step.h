@@ -6,7 +6,7 @@
 
 #include "ir/nodes.h"
 
-namespace gossamer::ops {
+namespace gossamer::stages {
 
 // A branch or loop reaches to its `end`.
 enum class StepKind : uint8_t {
@@ -53,4 +53,4 @@ Step copy_step(ir::Buffer from, ir::Buffer to);
 
 std::string print(const Step&);
 
-}  // namespace gossamer::ops
+}  // namespace gossamer::stages

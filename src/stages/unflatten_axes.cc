@@ -10,11 +10,10 @@
 #include "ir/simplify.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Expr;
-using ops::Stage;
 
 // The largest part of the axis by which terms divide it, and how many of them make it up.
 struct Part {
@@ -83,7 +82,7 @@ std::vector<Expr> with_parts(const std::vector<Expr>& values, const ir::Var& who
 void unflatten(Stage& stage, bool known) {
   for (size_t axis = 0; axis < stage.reduce_axes.size(); ++axis) {
     if (!known && ir::as_int(stage.reduce_extents[axis])) continue;
-    const ir::Bounds before = ops::bounds_of_terms(stage);
+    const ir::Bounds before = bounds_of_terms(stage);
     const Loads loads = ir::loads_of(stage.values);
     const Part part = part_of(stage, axis, loads, before);
     if (!part.count.get()) continue;
@@ -100,7 +99,7 @@ void unflatten(Stage& stage, bool known) {
     stage.reduce_axes.insert(stage.reduce_axes.begin() + at, outer);
     stage.reduce_extents[axis] = part.extent;
     stage.reduce_extents.insert(stage.reduce_extents.begin() + at, part.count);
-    const ir::Bounds bounds = ops::bounds_of_terms(stage);
+    const ir::Bounds bounds = bounds_of_terms(stage);
     const ir::VarMap map{{whole.get(), outer * part.extent + inner}};
     for (Expr& value : values) value = ir::simplify(ir::substitute(value, map), bounds);
     stage.values = std::move(values);
@@ -110,11 +109,10 @@ void unflatten(Stage& stage, bool known) {
 }  // namespace
 
 void unflatten_axes(StageGraph& graph, bool known) {
-  for (ops::Entry& entry : graph.program) {
+  for (Entry& entry : graph.program) {
     Stage* stage = entry.stage();
-    if (stage && stage->kind == ops::StageKind::reduce && !stage->in_order)
-      unflatten(*stage, known);
+    if (stage && stage->kind == StageKind::reduce && !stage->in_order) unflatten(*stage, known);
   }
 }
 
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

@@ -6,7 +6,7 @@
 #include "ir/rewrite.h"
 #include "stages/stage_graph.h"
 
-namespace gossamer::graph {
+namespace gossamer::stages {
 namespace {
 
 using ir::Expr;
@@ -17,8 +17,8 @@ using ir::index;
 std::string unflattened(const Expr& h, const Expr& w, bool known, const Expr& also = Expr()) {
   const ir::Buffer a = ir::buffer("a", ir::DType::f32, {index(8), h, w});
   const ir::Var i = ir::var("i"), r = ir::var("r");
-  ops::Stage stage;
-  stage.kind = ops::StageKind::reduce;
+  Stage stage;
+  stage.kind = StageKind::reduce;
   stage.output = ir::buffer("sums", ir::DType::f32, {index(2)});
   stage.axes = {i};
   stage.extents = {index(2)};
@@ -30,7 +30,7 @@ std::string unflattened(const Expr& h, const Expr& w, bool known, const Expr& al
                       ? read * ir::load(ir::buffer("b", ir::DType::f32, {h * w * index(4)}), {r})
                       : read};
   const ir::Var left = ir::var("left", ir::DType::f32), right = ir::var("right", ir::DType::f32);
-  stage.accumulators = {ops::sum_accumulator(left, right)};
+  stage.accumulators = {sum_accumulator(left, right)};
   stage.result = left;
   StageGraph graph;
   graph.program.push_back(stage);
@@ -57,4 +57,4 @@ TEST(UnflattenAxes, LeaveKnownAxesToWhoAsks) {
 }
 
 }  // namespace
-}  // namespace gossamer::graph
+}  // namespace gossamer::stages

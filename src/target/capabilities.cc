@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gossamer::schedule {
+namespace gossamer::target {
 namespace {
 // Mesa's drivers in software (llvmpipe, lavapipe) end the loops of an invocation there without a
 // word.
@@ -121,4 +121,4 @@ Result<> apply_limits(std::string_view limits, Capabilities& caps) {
   return {};
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::target

@@ -9,7 +9,7 @@
 #include "base/target.h"
 #include "ir/type.h"
 
-namespace gossamer::schedule {
+namespace gossamer::target {
 
 struct Capabilities {
   TargetKind kind = TargetKind::cpu;
@@ -74,4 +74,4 @@ Result<> check_group_bytes(int64_t bytes, const Capabilities& caps);
 // promises (4 storage buffers of 128 MiB, groups of 128); "" changes nothing.
 Result<> apply_limits(std::string_view limits, Capabilities& caps);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::target

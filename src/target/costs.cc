@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace gossamer::schedule {
+namespace gossamer::target {
 namespace {
 
 // Machines with vectors in registers. `join` was measured on wasm (V8 on x86-64), with convolutions
@@ -93,4 +93,4 @@ const Costs& costs_of(const Capabilities& capabilities) {
   return capabilities.is_vector_unit() ? vector_units : invocations;
 }
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::target

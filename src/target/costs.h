@@ -6,7 +6,7 @@
 
 #include "target/capabilities.h"
 
-namespace gossamer::schedule {
+namespace gossamer::target {
 
 // A workgroup's tile of a contraction.
 struct GroupTile {
@@ -83,4 +83,4 @@ struct Costs {
 
 const Costs& costs_of(const Capabilities& capabilities);
 
-}  // namespace gossamer::schedule
+}  // namespace gossamer::target

@@ -103,7 +103,7 @@ bool may_be_learnt(const graph::Value& value) {
          (value.part == Part::initializer || value.part == Part::parameter);
 }
 
-bool is_filled(const graph::ConstantSource& source, std::span<const std::byte> file) {
+bool is_filled(const stages::ConstantSource& source, std::span<const std::byte> file) {
   const auto bytes = bytes_of(source, file);
   const auto width = static_cast<size_t>(ir::byte_size(source.dtype));
   return bytes.size() >= width &&
@@ -112,7 +112,7 @@ bool is_filled(const graph::ConstantSource& source, std::span<const std::byte> f
 
 // What keeps a quotient or a root from a denominator of zero.
 bool is_epsilon(const graph::Value& value, std::span<const std::byte> file) {
-  const graph::ConstantSource& source = *value.constant;
+  const stages::ConstantSource& source = *value.constant;
   const auto bytes = bytes_of(source, file);
   if (source.dtype != ir::DType::f32 || !source.shape.empty() || bytes.size() != sizeof(float))
     return false;
@@ -171,7 +171,7 @@ void part_statistics(graph::Graph& graph) {
 
 }  // namespace
 
-std::span<const std::byte> bytes_of(const graph::ConstantSource& source,
+std::span<const std::byte> bytes_of(const stages::ConstantSource& source,
                                     std::span<const std::byte> file) {
   if (source.file < 0) return source.bytes;
   return file.subspan(source.offset, source.length);

@@ -10,7 +10,7 @@
 namespace gossamer::tensor {
 
 // The elements of a constant, of which `file` is the model's bytes.
-std::span<const std::byte> bytes_of(const graph::ConstantSource& source,
+std::span<const std::byte> bytes_of(const stages::ConstantSource& source,
                                     std::span<const std::byte> file);
 
 // Gives values of their own to what is one initializer only because its elements were equal when

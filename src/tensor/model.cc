@@ -30,7 +30,7 @@ Result<> Model::check() const {
   for (const graph::Value& value : graph_.values) {
     if (!value.constant) continue;
     const std::string where = cat("\"", value.name, "\"");
-    const graph::ConstantSource& source = *value.constant;
+    const stages::ConstantSource& source = *value.constant;
     if (source.file > 0) return fail_at(where, "its data lie in another file", "put them inside");
     if (source.packed > 1 || source.dtype == ir::DType::string)
       return fail_at(where, cat("a constant of ", ir::name_of(source.dtype)),

@@ -113,9 +113,9 @@ TEST(Model, RegionsSeeWhatTheyCapture) {
   const auto outputs = model->record(recorder, given, {});
   ASSERT_TRUE(outputs) << outputs.error().to_string();
   const auto plan = recorder.plan(*outputs);
-  const auto stages = graph::lower(recorder.program(plan.program), ops::builtin_catalog());
+  const auto stages = lower::lower(recorder.program(plan.program), ops::builtin_catalog());
   ASSERT_TRUE(stages) << stages.error().to_string();
-  EXPECT_NE(graph::print(*stages).find("else"), std::string::npos);
+  EXPECT_NE(stages::print(*stages).find("else"), std::string::npos);
 }
 
 TEST(Model, SaysWhichNodeDoesNotFit) {

@@ -20,11 +20,11 @@ graph::Value value_of(const OneNodeInput& input, std::string name) {
 }
 
 // The elements of an output that lowering found to be constant.
-std::optional<ops::TensorData> elements_of(const graph::StageGraph& stages,
+std::optional<ops::TensorData> elements_of(const stages::StageGraph& stages,
                                            const ir::Buffer& buffer) {
-  for (const graph::StageConstant& constant : stages.constants) {
+  for (const stages::StageConstant& constant : stages.constants) {
     if (!constant.buffer.same(buffer)) continue;
-    const graph::ConstantSource& source = constant.source;
+    const stages::ConstantSource& source = constant.source;
     if (source.file >= 0 || source.dtype == ir::DType::string) return std::nullopt;
     return ops::TensorData{source.dtype, source.shape, source.bytes};
   }
@@ -73,9 +73,9 @@ Result<std::vector<OneNodeOutput>> outputs_of(const OneNode& one,
     graph.outputs.push_back(id);
   }
   graph.nodes.push_back(std::move(node));
-  GS_ASSIGN(const graph::StageGraph stages, graph::lower(graph, catalog));
+  GS_ASSIGN(const stages::StageGraph stages, lower::lower(graph, catalog));
   std::vector<OneNodeOutput> made;
-  for (const graph::StageOutput& output : stages.outputs) {
+  for (const stages::StageOutput& output : stages.outputs) {
     OneNodeOutput told{output.buffer->dtype, {}, elements_of(stages, output.buffer)};
     for (const ir::Expr& extent : output.buffer->shape)
       told.shape.push_back(ir::as_int(ir::simplify(extent)).value_or(-1));

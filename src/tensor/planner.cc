@@ -276,11 +276,11 @@ graph::ValueId Recorder::add_weight(graph::Graph& made, int64_t weight) const {
   made.files.push_back(value.name);
   uint64_t bytes = static_cast<uint64_t>(ir::byte_size(spec.dtype));
   for (int64_t extent : spec.shape) bytes *= static_cast<uint64_t>(extent);
-  value.constant = graph::ConstantSource{.dtype = spec.dtype,
-                                         .shape = spec.shape,
-                                         .bytes = {},
-                                         .file = static_cast<int>(made.files.size()),
-                                         .length = bytes};
+  value.constant = stages::ConstantSource{.dtype = spec.dtype,
+                                          .shape = spec.shape,
+                                          .bytes = {},
+                                          .file = static_cast<int>(made.files.size()),
+                                          .length = bytes};
   return made.add_value(std::move(value));
 }
 

@@ -138,7 +138,7 @@ TEST_F(Tensors, OutputsMayBeFedConstantOrTwice) {
     EXPECT_EQ(graph.values[graph.outputs[i]].name, cat("o", i));
     for (size_t k = 0; k < i; ++k) EXPECT_NE(graph.outputs[i], graph.outputs[k]);
   }
-  EXPECT_TRUE(graph::lower(graph, ops::builtin_catalog()));
+  EXPECT_TRUE(lower::lower(graph, ops::builtin_catalog()));
 }
 
 // d/dx sum(tanh(x * w)): of the shapes of the xs, by a program that feeds neither y nor its parts.
@@ -150,7 +150,7 @@ TEST_F(Tensors, GradientsAreRecordedAsNodes) {
   EXPECT_EQ(shape((*made)[1]), Shape({4}));
   const auto before = plan(*made);
   EXPECT_EQ(before.feeds, std::vector<Id>({x, w}));
-  const auto stages = graph::lower(recorder.program(before.program), ops::builtin_catalog());
+  const auto stages = lower::lower(recorder.program(before.program), ops::builtin_catalog());
   EXPECT_TRUE(stages) << stages.error().to_string();
   // A gradient goes through what has been computed, while its history is kept.
   recorder.settle(y, true);
@@ -210,9 +210,9 @@ TEST_F(Tensors, ExtentsThatDifferBecomeDimensions) {
   EXPECT_EQ(program(9, 5).general, second.general);
   EXPECT_EQ(program(1, 5).general, -1);
   EXPECT_EQ(program(9, 7).general, -1);
-  const auto stages = graph::lower(recorder.program(second.general), ops::builtin_catalog());
+  const auto stages = lower::lower(recorder.program(second.general), ops::builtin_catalog());
   ASSERT_TRUE(stages) << stages.error().to_string();
-  const std::string text = graph::print(*stages);
+  const std::string text = stages::print(*stages);
   EXPECT_NE(text.find("n0"), std::string::npos) << text;
 }
 

@@ -112,22 +112,22 @@ Bench::Bench(std::span<const std::byte> model, Measurer& measurer, const compile
 
 namespace {
 
-void add_to(schedule::Records& records, const std::vector<PlacedLayout>& layouts) {
+void add_to(records::Records& records, const std::vector<PlacedLayout>& layouts) {
   records.set_exact();
   for (const PlacedLayout& one : layouts)
-    records.add(schedule::LayoutRecord{one.key, one.machine, one.choice});
+    records.add(records::LayoutRecord{one.key, one.machine, one.choice});
 }
 
 // By the rule, noting what records would say.
-schedule::LayoutWatch watch_for(const compiler::Options& compile) {
-  return {nullptr, compile.records, schedule::LayoutWatch::Mode::note};
+records::LayoutWatch watch_for(const compiler::Options& compile) {
+  return {nullptr, compile.records, records::LayoutWatch::Mode::note};
 }
 
 }  // namespace
 
 Result<Survey> survey_without_times(std::span<const std::byte> model,
                                     const compiler::Options& compile) {
-  const schedule::LayoutWatch watch = watch_for(compile);
+  const records::LayoutWatch watch = watch_for(compile);
   compiler::Options noting = compile;
   noting.records = &watch;
   noting.groups = true;
@@ -142,7 +142,7 @@ Result<Survey> survey_without_times(std::span<const std::byte> model,
 Result<std::vector<compiler::KernelReport>> kernels_in(const std::vector<PlacedLayout>& layouts,
                                                        std::span<const std::byte> model,
                                                        compiler::Options compile) {
-  schedule::Records records;
+  records::Records records;
   add_to(records, layouts);
   compile.records = &records;
   compile.groups = true;
@@ -164,7 +164,7 @@ void take_adapters(Survey& survey, compiler::Options& compile) {
     compile.adapters = ran ? "hardware" : "software";
   }
   // Layouts are of the adapters that a package is for; candidates are for those that are there.
-  for (schedule::SeenLayout& one : survey.layouts)
+  for (records::SeenLayout& one : survey.layouts)
     if (one.machine.ends_with(".software") && compile.adapters == "hardware")
       one.machine = cat(target_of(one.machine), ".hardware");
 }
@@ -173,8 +173,8 @@ void take_adapters(Survey& survey, compiler::Options& compile) {
 Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts,
                                         const std::vector<Placed>& best,
                                         const std::vector<Placed>& challengers, const Which& which,
-                                        const schedule::LayoutWatch* watch) {
-  schedule::Records records;
+                                        const records::LayoutWatch* watch) {
+  records::Records records;
   records.set_exact();  // none has a neighbour here, and none is looked for
   add_to(records, layouts);
   for (const Placed& one : best) records.add(one.key, one.machine, one.point);
@@ -212,7 +212,7 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts
   for (const package::File& file : *files)
     if (!file.name.ends_with(".safetensors"))
       loaded.text.append(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  loaded.text = schedule::hash_of(loaded.text);
+  loaded.text = records::hash_of(loaded.text);
   GS_CO_ASSIGN(loaded.number, co_await measurer_.load(*std::move(files)));
   loaded.kernels = std::move(report.kernels);
   co_return loaded;
@@ -224,7 +224,7 @@ void Bench::free(Loaded& loaded) {
 }
 
 Task<Result<Survey>> Bench::begin() {
-  const schedule::LayoutWatch watch = watch_for(compile_);
+  const records::LayoutWatch watch = watch_for(compile_);
   GS_CO_ASSIGN(Loaded loaded, co_await load({}, {}, {}, {}, &watch));
   GS_CO_ASSIGN(Survey survey, co_await this->survey(loaded));
   if (is_small()) {

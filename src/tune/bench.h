@@ -25,8 +25,8 @@ struct Placed {
 
 // A layout or an algorithm that a record sets for a stage.
 struct PlacedLayout {
-  std::string key, machine;  // schedule::choice_key_of
-  schedule::StageChoice choice = {};
+  std::string key, machine;  // records::choice_key_of
+  records::StageChoice choice = {};
 };
 
 // What a device measures at once. It says all that is needed, so it may be measured anywhere, and
@@ -65,7 +65,7 @@ struct Spent {
 // The model as the compiler makes it, or in other layouts.
 struct Survey {
   std::vector<compiler::KernelReport> kernels;
-  std::vector<schedule::SeenLayout> layouts;  // `recorded`: by Options::records, not applied
+  std::vector<records::SeenLayout> layouts;  // `recorded`: by Options::records, not applied
   Timing timing;
   double turn_seconds = 0;
   Spent spent;
@@ -150,7 +150,7 @@ class Bench {
   Task<Result<Loaded>> load(const std::vector<PlacedLayout>& layouts,
                             const std::vector<Placed>& best,
                             const std::vector<Placed>& challengers = {}, const Which& which = {},
-                            const schedule::LayoutWatch* watch = nullptr);
+                            const records::LayoutWatch* watch = nullptr);
   Task<Result<Survey>> survey(const Loaded& loaded);
   Task<Result<>> challenge(const Batch& batch, Measurement& made);
   Task<Result<>> time_kernels(const Loaded& challenger, Measurement& made);

@@ -38,14 +38,14 @@ class Row {
   std::vector<float> all_;
 };
 
-void add_group(const schedule::Group& group, Row& features) {
-  const ops::Stage& stage = group.last();
+void add_group(const stages::Group& group, Row& features) {
+  const stages::Stage& stage = group.last();
   double bytes = 0, stored = 0, steps = 0;
   for (const ir::Buffer& buffer : inputs_of(group))
     bytes += product(buffer->shape) * ir::byte_size(buffer->storage);
   for (const ir::Buffer& buffer : outputs_of(group))
     stored += product(buffer->shape) * ir::byte_size(buffer->storage);
-  for (const schedule::Member& member : group.members)
+  for (const stages::Member& member : group.members)
     steps += product(member.stage.extents) * product(member.stage.reduce_extents);
   features.plain(static_cast<double>(group.members.size()));
   features.plain(static_cast<double>(inputs_of(group).size()));
@@ -107,7 +107,7 @@ class Loops {
   std::string text_;
 };
 
-void add_tiling(const ops::Stage& stage, const schedule::List& list, Row& features) {
+void add_tiling(const stages::Stage& stage, const schedule::List& list, Row& features) {
   const Loops t(list);
   const bool staged = t.says("stage_in"), shared = t.says("rfactor(part)");
   const bool partial = t.says("rfactor(lane)") && t["lane"] > 1;
@@ -146,9 +146,9 @@ void add_tiling(const ops::Stage& stage, const schedule::List& list, Row& featur
   features.plain(used(reduction, block * parts));
 }
 
-void add_rows(const schedule::Group& group, const Point& point, Row& features) {
+void add_rows(const stages::Group& group, const Point& point, Row& features) {
   double rows = 1;
-  for (const schedule::RowAxis& axis : group.members.back().rows)
+  for (const stages::RowAxis& axis : group.members.back().rows)
     rows *= extent_of(group.last().extents[static_cast<size_t>(axis.axis)]) /
             static_cast<double>(axis.quotient);
   const double columns = product(group.last().extents) / std::max(rows, 1.0);
@@ -165,7 +165,7 @@ void add_rows(const schedule::Group& group, const Point& point, Row& features) {
   features.plain(used(columns, threads * column_lanes));
 }
 
-std::vector<float> of_point(const schedule::Group& group, const Point& point) {
+std::vector<float> of_point(const stages::Group& group, const Point& point) {
   Row features;
   const bool rows = point[0].pattern == "rows";
   features.plain(rows ? 1 : 0);
@@ -184,7 +184,7 @@ std::optional<int> axis_of(std::string_view loop) {
   return axis;
 }
 
-int64_t extent_of(const ops::Stage& stage, std::string_view loop) {
+int64_t extent_of(const stages::Stage& stage, std::string_view loop) {
   int64_t points = 1;
   for (const std::string_view part : schedule::pieces_of(loop, '.')) {
     const auto axis = axis_of(part);
@@ -195,7 +195,7 @@ int64_t extent_of(const ops::Stage& stage, std::string_view loop) {
   return points;
 }
 
-Features::Features(const schedule::Group& group, const schedule::Point& start)
+Features::Features(const stages::Group& group, const schedule::Point& start)
     : group_(group), of_start_(of_point(group, start)) {
   Row row;
   add_group(group, row);

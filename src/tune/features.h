@@ -16,18 +16,18 @@ constexpr size_t feature_count = 101;
 // The number of an axis that lists call "i1" or "k1"; none: it is another loop.
 std::optional<int> axis_of(std::string_view loop);
 // Points along the axes in the name of a loop, such as "i2.i3"; 64 where only the run knows.
-int64_t extent_of(const ops::Stage& stage, std::string_view loop);
+int64_t extent_of(const stages::Stage& stage, std::string_view loop);
 
 class Features {
  public:
   // `start` is the default point.
-  Features(const schedule::Group& group, const schedule::Point& start);
+  Features(const stages::Group& group, const schedule::Point& start);
   // feature_count: amounts as logarithms to base 2, ratios and flags as they are, of the group,
   // the point and how far that is from the default one.
   std::vector<float> of(const schedule::Point& point) const;
 
  private:
-  const schedule::Group& group_;
+  const stages::Group& group_;
   std::vector<float> of_group_, of_start_;
 };
 

@@ -38,12 +38,12 @@ inline Result<std::string> text_of(const Value& object, const std::string& name)
 }
 
 // What an object sets for a stage: its "layout" or its "algorithm".
-inline Result<schedule::StageChoice> choice_of(const Value& object) {
-  using Of = schedule::StageChoice::Of;
+inline Result<records::StageChoice> choice_of(const Value& object) {
+  using Of = records::StageChoice::Of;
   const Of of = object.HasMember("algorithm") ? Of::algorithm : Of::layout;
-  GS_ASSIGN(const std::string words, text_of(object, std::string(schedule::name_of(of))));
-  GS_ASSIGN(const schedule::StageChoice choice, schedule::parse_choice(words));
-  if (choice.of != of) return fail(cat("\"", words, "\" is no ", schedule::name_of(of)));
+  GS_ASSIGN(const std::string words, text_of(object, std::string(records::name_of(of))));
+  GS_ASSIGN(const records::StageChoice choice, records::parse_choice(words));
+  if (choice.of != of) return fail(cat("\"", words, "\" is no ", records::name_of(of)));
   return choice;
 }
 

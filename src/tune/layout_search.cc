@@ -9,8 +9,8 @@
 namespace gossamer::tune {
 namespace {
 
-using schedule::SeenLayout;
-using schedule::StageChoice;
+using records::SeenLayout;
+using records::StageChoice;
 
 constexpr size_t least_candidates = 4;  // fewer find nothing: points have their time
 constexpr size_t most_groups = 4;       // of stages in one layout, those that compute most
@@ -135,8 +135,7 @@ void LayoutSearch::find_changes(const std::vector<SeenLayout>& stages) {
   std::set<size_t> read;
   for (const SeenLayout& stage : stages) read.insert(stage.reads.begin(), stage.reads.end());
   for (size_t at = 0; at < stages.size(); ++at) {
-    const StageChoice last =
-        schedule::layout_along(static_cast<int>(stages[at].extents.size()) - 1);
+    const StageChoice last = records::layout_along(static_cast<int>(stages[at].extents.size()) - 1);
     if (!is_layout(stages[at].rule) || !stages[at].reduces || stages[at].rule == last ||
         read.contains(at))
       continue;
@@ -145,10 +144,10 @@ void LayoutSearch::find_changes(const std::vector<SeenLayout>& stages) {
   }
   find_algorithms();
   // An axis in which no stage lies by the rule, and that is not the last one of any, is gathered.
-  std::set<StageChoice> likely{schedule::layout_along(-1)};
+  std::set<StageChoice> likely{records::layout_along(-1)};
   for (const SeenLayout& stage : stages) {
     likely.insert(stage.rule);
-    likely.insert(schedule::layout_along(static_cast<int>(stage.extents.size()) - 1));
+    likely.insert(records::layout_along(static_cast<int>(stage.extents.size()) - 1));
   }
   std::deque<Change> unlikely;
   for (const auto& [less, kinds] : groups) {

@@ -44,14 +44,14 @@ class LayoutSearch {
   // Stages of one key.
   struct Kind {
     std::string key, machine, name, origin;
-    schedule::StageChoice rule;
+    records::StageChoice rule;
     bool reduces = false;
-    std::vector<schedule::StageChoice> choices;
+    std::vector<records::StageChoice> choices;
     double work = 0;
   };
   struct Change {
     std::vector<size_t> kinds;
-    schedule::StageChoice choice;
+    records::StageChoice choice;
     std::optional<std::vector<PlacedLayout>> layouts = {};  // none: over the best so far
   };
   struct Candidate {
@@ -62,8 +62,8 @@ class LayoutSearch {
     Clock::time_point begin = {};
   };
 
-  void find_kinds(const std::vector<schedule::SeenLayout>& stages);
-  void find_changes(const std::vector<schedule::SeenLayout>& stages);
+  void find_kinds(const std::vector<records::SeenLayout>& stages);
+  void find_changes(const std::vector<records::SeenLayout>& stages);
   void find_algorithms();
   std::vector<PlacedLayout> with(const Change& change) const;
   std::string name_of(const Change& change) const;

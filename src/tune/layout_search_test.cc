@@ -147,7 +147,7 @@ TEST(LayoutSearch, FindsWhereAConversionCostsMoreThanItSaves) {
   ASSERT_TRUE(run.outcome) << run.outcome.error().to_string();
   ASSERT_EQ(run.outcome->layouts.size(), 1u);
   const TunedLayout& found = run.outcome->layouts[0];
-  EXPECT_EQ(found.before, schedule::layout_along(1));
+  EXPECT_EQ(found.before, records::layout_along(1));
   EXPECT_EQ(found.name, "conv");
   EXPECT_NE(found.after, found.before);
   EXPECT_DOUBLE_EQ(run.outcome->run_ms_before, 2);
@@ -232,8 +232,8 @@ TEST(LayoutSearch, TriesAlgorithms) {
   ASSERT_TRUE(run.outcome) << run.outcome.error().to_string();
   ASSERT_FALSE(run.outcome->layouts.empty());
   const TunedLayout& found = run.outcome->layouts[0];
-  EXPECT_EQ(found.before, schedule::by_tiles_of(schedule::direct));
-  EXPECT_EQ(found.after.of, schedule::StageChoice::Of::algorithm);
+  EXPECT_EQ(found.before, records::by_tiles_of(records::direct));
+  EXPECT_EQ(found.after.of, records::StageChoice::Of::algorithm);
   EXPECT_NE(run.lines.find("\"algorithm\":\"winograd="), std::string::npos) << run.lines;
   // And takes none that is slower.
   CountingMachine other;
@@ -436,7 +436,7 @@ TEST_F(LayoutFleet, WhatEndsDevicesIsRecorded) {
   ASSERT_TRUE(search_);
   const auto is_of_last_axis = [](const std::vector<PlacedLayout>& layouts) {
     return std::ranges::any_of(
-        layouts, [](const PlacedLayout& one) { return one.choice == schedule::layout_along(3); });
+        layouts, [](const PlacedLayout& one) { return one.choice == records::layout_along(3); });
   };
   run([&](const Batch& batch) {
     return batch.kind == Batch::Kind::layouts && is_of_last_axis(batch.others);
@@ -444,7 +444,7 @@ TEST_F(LayoutFleet, WhatEndsDevicesIsRecorded) {
   const Outcome outcome = search_->outcome();
   EXPECT_GT(outcome.layout_failures, 0);
   EXPECT_EQ(outcome.layouts.size(), 2u);
-  for (const TunedLayout& one : outcome.layouts) EXPECT_NE(one.after, schedule::layout_along(3));
+  for (const TunedLayout& one : outcome.layouts) EXPECT_NE(one.after, records::layout_along(3));
   for (const LayoutTrial& trial : trials_)
     EXPECT_EQ(!trial.failure.empty(), is_of_last_axis(trial.layouts));
 }
@@ -468,17 +468,17 @@ TEST(LayoutSearch, LinesThatAreNoneAreLeftOut) {
 TEST(LayoutSearch, BatchesSayTheirLayouts) {
   Batch batch;
   batch.kind = Batch::Kind::layouts;
-  batch.layouts = {{"a", "wasm", schedule::layout_along(3)},
-                   {"b", "wasm", schedule::layout_along(-1)},
-                   {"c", "wasm", schedule::by_tiles_of(4)}};
-  batch.others = {{"c", "wasm", schedule::layout_along(0)}};
+  batch.layouts = {{"a", "wasm", records::layout_along(3)},
+                   {"b", "wasm", records::layout_along(-1)},
+                   {"c", "wasm", records::by_tiles_of(4)}};
+  batch.others = {{"c", "wasm", records::layout_along(0)}};
   const auto read = read_batch(to_json(batch));
   ASSERT_TRUE(read) << read.error().to_string();
   ASSERT_EQ(read->layouts.size(), 3u);
-  EXPECT_EQ(read->layouts[0].choice, schedule::layout_along(3));
+  EXPECT_EQ(read->layouts[0].choice, records::layout_along(3));
   EXPECT_EQ(read->layouts[1].key, "b");
-  EXPECT_EQ(read->layouts[1].choice, schedule::layout_along(-1));
-  EXPECT_EQ(read->layouts[2].choice, schedule::by_tiles_of(4));
+  EXPECT_EQ(read->layouts[1].choice, records::layout_along(-1));
+  EXPECT_EQ(read->layouts[2].choice, records::by_tiles_of(4));
   EXPECT_EQ(read->kind, Batch::Kind::layouts);
   ASSERT_EQ(read->others.size(), 1u);
   EXPECT_EQ(read->others[0].key, "c");

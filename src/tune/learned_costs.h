@@ -8,7 +8,7 @@
 namespace gossamer::tune {
 
 struct LearnedCosts {
-  std::string machine;          // of the kernels: "webgpu.hardware" (schedule::class_of)
+  std::string machine;          // of the kernels: "webgpu.hardware" (records::class_of)
   std::string adapter;          // what they were measured on
   int kernels = 0, points = 0;  // of which it was learned
   BoostedTrees trees;           // they predict what a CostModel does

@@ -17,8 +17,8 @@ struct MeasuredPoint {
 };
 struct MeasuredKernel {
   std::string key, name;
-  schedule::Group group;
-  schedule::Capabilities capabilities;
+  stages::Group group;
+  target::Capabilities capabilities;
   std::vector<MeasuredPoint> points;  // of one adapter, each once, the default one among them
   double ms = 0;                      // of the default point
 };

@@ -17,7 +17,7 @@
 namespace gossamer::tune {
 namespace {
 
-using schedule::index;
+using ir::index;
 
 double formula(const schedule::Point& point) {
   const double rows = double(*factor_of(point, "row")), vectors = double(*factor_of(point, "vec"));
@@ -35,9 +35,9 @@ std::vector<MeasuredKernel> measure(Time time) {
   Random random(7);
   for (const int size : {64, 96, 128, 192, 256, 384}) {
     const auto group =
-        schedule::single_group(schedule::product(index(size), index(size), index(size)));
-    const auto caps = schedule::capabilities_of(TargetKind::cpu);
-    MeasuredKernel kernel{key_of(group), "product", group, caps, {}, 1};
+        stages::single_group(autoschedule::product(index(size), index(size), index(size)));
+    const auto caps = target::capabilities_of(TargetKind::cpu);
+    MeasuredKernel kernel{records::key_of(group), "product", group, caps, {}, 1};
     const Space space(kernel.group, caps);
     std::vector<schedule::Point> points = space.all();
     std::erase_if(points, [&](const schedule::Point& one) { return !space.legal(one); });
@@ -145,8 +145,8 @@ TEST(ModelQuality, Features) {
 }
 
 TEST(ModelQuality, ASpaceHasEachPointOnce) {
-  const auto group = schedule::single_group(schedule::product(index(64), index(64), index(64)));
-  const Space space(group, schedule::capabilities_of(TargetKind::cpu));
+  const auto group = stages::single_group(autoschedule::product(index(64), index(64), index(64)));
+  const Space space(group, target::capabilities_of(TargetKind::cpu));
   std::set<std::string> texts;
   for (const schedule::Point& point : space.all())
     EXPECT_TRUE(texts.insert(to_string(point)).second);

@@ -29,8 +29,8 @@ bool is_slower(const Measurement& seen) {
 // A distinct kernel of the model.
 struct Planner::Anchor {
   std::string key, machine, name, origin;
-  schedule::Group group;
-  schedule::Capabilities capabilities;
+  stages::Group group;
+  target::Capabilities capabilities;
   std::unique_ptr<Search> search = nullptr;
   schedule::Point best = {};
   double ratio = 1;          // the best one's time by the default one's
@@ -401,7 +401,7 @@ void Planner::give_up(Anchor& anchor) {
 
 void Planner::tell_better(const Anchor& anchor, Trial trial) const {
   if (!options_.on_better) return;
-  trial.likeness = likeness_of(anchor.group);
+  trial.likeness = records::likeness_of(anchor.group);
   options_.on_better(trial, anchor.name);
 }
 

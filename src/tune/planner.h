@@ -22,11 +22,11 @@ namespace gossamer::tune {
 struct Trial {
   std::string key, machine;
   schedule::Point point;
-  std::string adapter;               // as the device calls itself
-  double ms = 0, ratio = 0;          // its time, and that by the default point's
-  double spread = 0;                 // of the ratio between turns: largest less smallest
-  std::string failure;               // not empty: why there are no times
-  schedule::Likeness likeness = {};  // of a better one, for kernels near it
+  std::string adapter;              // as the device calls itself
+  double ms = 0, ratio = 0;         // its time, and that by the default point's
+  double spread = 0;                // of the ratio between turns: largest less smallest
+  std::string failure;              // not empty: why there are no times
+  records::Likeness likeness = {};  // of a better one, for kernels near it
 };
 
 // Measured layouts: of whole runs.
@@ -66,7 +66,7 @@ struct Tuned {
 // Of a stage whose layout or algorithm is not the rule's, at the end.
 struct TunedLayout {
   std::string key, machine, name, origin;
-  schedule::StageChoice before = {}, after = {};
+  records::StageChoice before = {}, after = {};
 };
 struct Outcome {
   std::string adapter;

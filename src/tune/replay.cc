@@ -64,7 +64,7 @@ Survey survey_of(const std::vector<MeasuredKernel>& kernels) {
     compiler::KernelReport& report = survey.kernels.emplace_back();
     report.name = kernel.name;
     report.key = kernel.key;
-    report.machine = class_of(kernel.capabilities);
+    report.machine = records::class_of(kernel.capabilities);
     report.group = kernel.group;
     report.capabilities = kernel.capabilities;
   }

@@ -48,8 +48,7 @@ double CostModel::predict(const Space& space, const schedule::Point& point) cons
   return trees_.predict(row) + (before_ ? before_->predict(row) : 0);
 }
 
-Search::Search(const schedule::Group& group, const schedule::Capabilities& capabilities,
-               unsigned seed)
+Search::Search(const stages::Group& group, const target::Capabilities& capabilities, unsigned seed)
     : space_(group, capabilities), random_(seed) {
   tell(space_.start(), 1.0);
 }

@@ -41,7 +41,7 @@ class CostModel {
 class Search {
  public:
   // The group must outlive it.
-  Search(const schedule::Group& group, const schedule::Capabilities& capabilities, unsigned seed);
+  Search(const stages::Group& group, const target::Capabilities& capabilities, unsigned seed);
 
   // A legal point that was neither told nor given yet; none: there seems to be no other.
   std::optional<schedule::Point> next(const CostModel& model);

@@ -10,7 +10,7 @@
 namespace gossamer::tune {
 namespace {
 
-using schedule::index;
+using ir::index;
 
 std::string without_unrolling(schedule::Point point) {
   for (schedule::List& list : point) {
@@ -22,8 +22,8 @@ std::string without_unrolling(schedule::Point point) {
 
 // Of a kernel's first points, a page measures no more than these in its seconds.
 TEST(Search, FirstPointsDifferInMoreThanUnrolling) {
-  const auto group = schedule::single_group(schedule::product(index(96), index(96), index(96)));
-  const auto caps = schedule::capabilities_of(TargetKind::wasm);
+  const auto group = stages::single_group(autoschedule::product(index(96), index(96), index(96)));
+  const auto caps = target::capabilities_of(TargetKind::wasm);
   const CostModel nothing;
   Search search(group, caps, 1);
   std::set<std::string> seen{without_unrolling(search.space().start())};
@@ -37,8 +37,8 @@ TEST(Search, FirstPointsDifferInMoreThanUnrolling) {
 
 // There may be no others.
 TEST(Search, UnrollingIsSearchedAllTheSame) {
-  const auto group = schedule::single_group(schedule::total(64));
-  const auto caps = schedule::capabilities_of(TargetKind::wasm);
+  const auto group = stages::single_group(autoschedule::total(64));
+  const auto caps = target::capabilities_of(TargetKind::wasm);
   const CostModel nothing;
   Search search(group, caps, 1);
   std::set<std::string> points, rolled;

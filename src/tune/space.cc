@@ -57,10 +57,10 @@ const std::vector<Factors>& factors() {
 
 }  // namespace
 
-Space::Space(const schedule::Group& group, const schedule::Capabilities& capabilities)
+Space::Space(const stages::Group& group, const target::Capabilities& capabilities)
     : group_(group),
       caps_(capabilities),
-      start_(schedule::default_point(group, capabilities)),
+      start_(autoschedule::default_point(group, capabilities)),
       features_(group, start_) {
   std::vector<Place> unrolled, staged;
   for (size_t l = 0; l < start_.size(); ++l) {
@@ -207,7 +207,7 @@ std::vector<Point> Space::some_legal(size_t most) const {
 }
 
 bool Space::legal(const Point& point) const {
-  return schedule_at(group_, caps_, point).has_value();
+  return autoschedule::schedule_at(group_, caps_, point).has_value();
 }
 
 }  // namespace gossamer::tune

@@ -24,9 +24,9 @@ struct Dimension {
 // among them. The group must outlive it.
 class Space {
  public:
-  Space(const schedule::Group& group, const schedule::Capabilities& capabilities);
+  Space(const stages::Group& group, const target::Capabilities& capabilities);
 
-  const schedule::Group& group() const { return group_; }
+  const stages::Group& group() const { return group_; }
   const schedule::Point& start() const { return start_; }
   // What a model of costs sees of a point.
   std::vector<float> features(const schedule::Point& point) const { return features_.of(point); }
@@ -53,8 +53,8 @@ class Space {
   // point.
   schedule::Point at(size_t place) const;
 
-  const schedule::Group& group_;
-  const schedule::Capabilities& caps_;
+  const stages::Group& group_;
+  const target::Capabilities& caps_;
   schedule::Point start_;
   Features features_;
   std::vector<Dimension> dimensions_;

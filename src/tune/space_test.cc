@@ -13,21 +13,22 @@
 namespace gossamer::tune {
 namespace {
 
-using schedule::index;
+using ir::index;
 using schedule::Point;
 
 template <class F>
 void each_space(const F& check) {
   using namespace schedule;
-  for (const Stage& stage :
-       {twice(), product(), product(index(64), index(64), index(64)), total(100)}) {
+  for (const stages::Stage& stage :
+       {autoschedule::twice(), autoschedule::product(),
+        autoschedule::product(index(64), index(64), index(64)), autoschedule::total(100)}) {
     for (const TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {
       for (const bool hardware : {false, true}) {
-        Capabilities caps = schedule::capabilities_of(target);
+        target::Capabilities caps = target::capabilities_of(target);
         if (hardware && !has_adapters(target)) continue;
         caps.hardware = hardware;
-        const Group group = single_group(stage);
-        SCOPED_TRACE(class_of(caps) + " " + stage.name);
+        const stages::Group group = single_group(stage);
+        SCOPED_TRACE(records::class_of(caps) + " " + stage.name);
         check(group, caps);
       }
     }
@@ -41,26 +42,26 @@ std::set<std::string> texts_of(const std::vector<Point>& points) {
 }
 
 TEST(Space, PointsAreLegalAndReadBack) {
-  each_space([](const schedule::Group& group, const schedule::Capabilities& caps) {
+  each_space([](const stages::Group& group, const target::Capabilities& caps) {
     const Space space(group, caps);
     const std::vector<Point> points = space.some_legal(100);
     EXPECT_GT(points.size(), 1u);
     EXPECT_LE(points.size(), 100u);
-    EXPECT_EQ(to_string(points[0]), to_string(default_point(group, caps)));
+    EXPECT_EQ(to_string(points[0]), to_string(autoschedule::default_point(group, caps)));
     texts_of(points);
     for (const Point& point : points) {
       const auto read = schedule::parse_point(to_string(point));
       ASSERT_TRUE(read) << read.error().to_string();
       EXPECT_EQ(to_string(*read), to_string(point));
-      EXPECT_TRUE(schedule_at(group, caps, point)) << to_string(point);
+      EXPECT_TRUE(autoschedule::schedule_at(group, caps, point)) << to_string(point);
     }
   });
 }
 
 // A small space is listed whole.
 TEST(Space, SomeAreAllThatThereAre) {
-  const auto group = schedule::single_group(schedule::product());
-  const auto caps = schedule::capabilities_of(TargetKind::cpu);
+  const auto group = stages::single_group(autoschedule::product());
+  const auto caps = target::capabilities_of(TargetKind::cpu);
   const Space space(group, caps);
   std::vector<Point> all = space.all();
   std::erase_if(all, [&](const Point& point) { return !space.legal(point); });
@@ -69,8 +70,8 @@ TEST(Space, SomeAreAllThatThereAre) {
 
 // Of large ones the points have all values of every argument.
 TEST(Space, SomeAreFromAllParts) {
-  const auto group = schedule::single_group(schedule::product(index(96), index(96), index(96)));
-  auto caps = schedule::capabilities_of(TargetKind::webgpu);
+  const auto group = stages::single_group(autoschedule::product(index(96), index(96), index(96)));
+  auto caps = target::capabilities_of(TargetKind::webgpu);
   caps.hardware = true;
   const Space space(group, caps);
   ASSERT_GT(space.all().size(), 10000u);

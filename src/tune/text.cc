@@ -24,10 +24,10 @@ bool is_of_layouts(const rapidjson::Document& line) {
 Result<> read_layout(const rapidjson::Document& document, Recorded& read) {
   GS_ASSIGN(std::string machine, text_of(document, "class"));
   if (!document.HasMember("layouts")) {
-    schedule::LayoutRecord record;
+    records::LayoutRecord record;
     record.machine = std::move(machine);
     GS_ASSIGN(record.key, text_of(document, "key"));
-    GS_ASSIGN(const schedule::StageChoice choice, choice_of(document));
+    GS_ASSIGN(const records::StageChoice choice, choice_of(document));
     if (number_of(document, "ratio") < 1) record.choice = choice;
     if (document.HasMember("shipped")) {
       GS_ASSIGN(record.shipped, text_of(document, "shipped"));
@@ -41,7 +41,7 @@ Result<> read_layout(const rapidjson::Document& document, Recorded& read) {
   for (const Value& one : list.GetArray()) {
     if (!one.IsObject()) return fail("a layout is no object");
     GS_ASSIGN(std::string key, text_of(one, "key"));
-    GS_ASSIGN(const schedule::StageChoice choice, choice_of(one));
+    GS_ASSIGN(const records::StageChoice choice, choice_of(one));
     trial.layouts.push_back({std::move(key), machine, choice});
   }
   GS_ASSIGN(trial.adapter, text_of(document, "adapter"));

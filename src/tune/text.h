@@ -27,7 +27,7 @@ namespace gossamer::tune {
 //
 // With "costs" (tune/learned_costs.h) it is what searches of such kernels begin with.
 struct Recorded {
-  schedule::Records records;
+  records::Records records;
   std::vector<Trial> trials;  // of any adapter
   std::vector<LayoutTrial> layout_trials;
   std::vector<LearnedCosts> costs;

@@ -4,7 +4,7 @@
 
 namespace gossamer::extend {
 
-using ops::Expr;
+using ir::Expr;
 
 ops::OpDef smooth_step() {
   return {

@@ -57,7 +57,7 @@ Result<std::vector<Named>> interpret(const std::string& bytes, const ops::Catalo
   onnx::ReadOptions read;
   read.catalog = &catalog;
   GS_ASSIGN(file.graph, onnx::read_model(file.bytes, read));
-  GS_ASSIGN(const graph::StageGraph graph, graph::lower(file.graph, catalog));
+  GS_ASSIGN(const stages::StageGraph graph, lower::lower(file.graph, catalog));
   interp::Values values;
   for (size_t i = 0; i < inputs.size(); ++i) {
     GS_CHECK(graph.inputs[i].name == inputs[i].name, graph.inputs[i].name);

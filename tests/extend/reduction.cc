@@ -7,11 +7,11 @@
 namespace gossamer::extend {
 namespace {
 
-using ops::Expr;
+using ir::Expr;
 using ops::Point;
 
 // (most, least) of what was seen.
-ops::Accumulators extremes(ir::Type type) {
+stages::Accumulators extremes(ir::Type type) {
   ir::Var most = ir::var("most", type), least = ir::var("least", type);
   ir::Var other_most = ir::var("other_most", type), other_least = ir::var("other_least", type);
   return {{most, other_most, ir::max(most, other_most), ir::lowest(type)},

@@ -6,7 +6,7 @@
 namespace gossamer::extend {
 namespace {
 
-using ops::Expr;
+using ir::Expr;
 using ops::Point;
 using ops::Tensor;
 

@@ -184,7 +184,7 @@ Result<Job> parse_job(std::string_view line) {
 Result<Fingerprint> fingerprint_of(const Job& job) {
   GS_ASSIGN(Settings settings, settings_of(job));
   GS_ASSIGN(const Bytes model, read_file(job.model));
-  schedule::Records records;
+  records::Records records;
   GS_TRY(shipped::add_to(records, settings.compile, settings.device_class));
   settings.compile.records = &records;
   compiler::Report report;

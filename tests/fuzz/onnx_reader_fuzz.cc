@@ -6,6 +6,6 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto graph = gossamer::onnx::read_model(std::as_bytes(std::span(data, size)));
-  if (graph) (void)gossamer::graph::lower(*graph, gossamer::ops::builtin_catalog());
+  if (graph) (void)gossamer::lower::lower(*graph, gossamer::ops::builtin_catalog());
   return 0;
 }

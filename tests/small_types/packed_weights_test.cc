@@ -35,11 +35,11 @@ std::vector<double> run(const Message& message, const ReadOptions& options) {
   const std::span<const std::byte> file = std::as_bytes(std::span(message.bytes));
   auto graph = read_model(file, options);
   EXPECT_TRUE(graph) << graph.error().to_string();
-  auto stages = graph::lower(*graph, ops::builtin_catalog());
+  auto stages = lower::lower(*graph, ops::builtin_catalog());
   EXPECT_TRUE(stages) << stages.error().to_string();
   interp::Values values;
   for (const auto& constant : stages->constants) {
-    const graph::ConstantSource& source = constant.source;
+    const stages::ConstantSource& source = constant.source;
     ops::TensorData data{source.dtype, source.shape, source.bytes, {}};
     if (source.file == 0) {
       const auto bytes = file.subspan(source.offset, source.length);
@@ -97,7 +97,7 @@ TEST(PackedWeights, StayPackedInTheStages) {
   const Packed packed(22, 4, 40'000);
   auto graph = read_model(std::as_bytes(std::span(packed.message.bytes)), {});
   ASSERT_TRUE(graph);
-  auto stages = graph::lower(*graph, ops::builtin_catalog());
+  auto stages = lower::lower(*graph, ops::builtin_catalog());
   ASSERT_TRUE(stages);
   ASSERT_EQ(stages->constants[0].name, "w.packed");
   EXPECT_EQ(stages->constants[0].source.length, 20'000u);

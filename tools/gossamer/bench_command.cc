@@ -87,7 +87,7 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
     compile.native_side = runs_here_on(options.target, options.browser.device);
     if (compile.native_side && compile.limits.empty()) compile.limits = limits_here(options.target);
     compile.known = found.known;
-    GS_ASSIGN(const schedule::Records records,
+    GS_ASSIGN(const records::Records records,
               records_for(options.records, compile, compile.native_side ? Here::yes : Here::no));
     compile.records = &records;
     compile.external = model.external.get();

@@ -97,7 +97,7 @@ class CRunner : public Runner {
   }
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
-  const std::vector<graph::Group>& groups() const override { return groups_; }
+  const std::vector<stages::PortGroup>& groups() const override { return groups_; }
   Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) override;
 
  private:
@@ -112,7 +112,7 @@ class CRunner : public Runner {
   void* library_;
   void* model_ = nullptr;
   std::vector<Port> inputs_, outputs_;
-  std::vector<graph::Group> groups_;
+  std::vector<stages::PortGroup> groups_;
 };
 
 int64_t CRunner::dim_of(const std::string& name, const std::vector<ops::TensorData>& feeds) const {

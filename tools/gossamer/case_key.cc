@@ -106,7 +106,7 @@ void add_run(const package::Files& files, std::span<const ops::TensorData> feeds
       key.add(number);
   }
   key.add(content.groups.size());
-  for (const graph::Group& group : content.groups) {
+  for (const stages::PortGroup& group : content.groups) {
     key.add(group.sequence);
     key.add(group.first);
     key.add(group.count);

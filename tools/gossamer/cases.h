@@ -37,7 +37,7 @@ struct CaseContent {
   ModelFile model;
   std::vector<NamedTensor> inputs;
   std::vector<Expected> expected;
-  std::vector<graph::Group> groups;  // of `expected`
+  std::vector<stages::PortGroup> groups;  // of `expected`
 };
 
 // Whether a folder beside a model has the name of a data set.

@@ -79,9 +79,9 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   RecordOptions recorded = options.records;
   const bool any_machine = is_library(options.emit) && (options.emit == "c" || target == "wasm");
   if (any_machine && recorded.device_class.empty()) recorded.device_class = shipped::no_class;
-  GS_ASSIGN(const schedule::Records records,
+  GS_ASSIGN(const records::Records records,
             records_for(recorded, compile, here ? Here::yes : Here::no));
-  const schedule::LayoutWatch watch(&records, &records);
+  const records::LayoutWatch watch(&records, &records);
   compile.records = &watch;
   Row row;
   row.target = target;

@@ -34,7 +34,7 @@ struct CostModelOptions {
 // Kernels of the models by their key, and what the classes of machines can do.
 struct Known {
   std::map<std::string, compiler::KernelReport> kernels;
-  std::map<std::string, schedule::Capabilities> classes;
+  std::map<std::string, target::Capabilities> classes;
 };
 
 Result<> add_kernels(const CostModelOptions& options, const std::string& file, Known& known) {
@@ -82,7 +82,7 @@ std::vector<Machine> machines_of(const std::vector<tune::Trial>& trials, const K
       const compiler::KernelReport& report = known.kernels.at(key);
       tune::MeasuredKernel kernel{key, report.name, *report.group, known.classes.at(of.second), {},
                                   0};
-      const schedule::Point start = default_point(kernel.group, kernel.capabilities);
+      const schedule::Point start = autoschedule::default_point(kernel.group, kernel.capabilities);
       if (!times.contains(to_string(start))) kernel.points.push_back({start, 1.0});
       for (const auto& [text, same] : times) {
         double sum = 0;

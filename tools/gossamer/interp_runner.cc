@@ -29,14 +29,14 @@ void add_ports(const auto& ports, std::vector<Port>& all) {
 
 class InterpRunner : public Runner {
  public:
-  InterpRunner(ModelFile model, graph::StageGraph stages)
+  InterpRunner(ModelFile model, stages::StageGraph stages)
       : model_(std::move(model)), stages_(std::move(stages)) {
     add_ports(stages_.inputs, inputs_);
     add_ports(stages_.outputs, outputs_);
   }
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
-  const std::vector<graph::Group>& groups() const override { return stages_.groups; }
+  const std::vector<stages::PortGroup>& groups() const override { return stages_.groups; }
 
   Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& given) override {
     GS_TRY(check_feeds(inputs_, given));
@@ -52,7 +52,7 @@ class InterpRunner : public Runner {
       feeds.push_back(std::move(parts.lengths));
     }
     interp::Variables dims;
-    for (const graph::Dim& dim : stages_.dims)
+    for (const stages::Dim& dim : stages_.dims)
       dims[dim.var.get()] = ir::Scalar::of_int(
           ir::DType::index,
           feeds[static_cast<size_t>(dim.input)].shape[static_cast<size_t>(dim.axis)]);
@@ -69,7 +69,7 @@ class InterpRunner : public Runner {
     GS_TRY(interp::run_program(stages_.program, values, dims));
     std::vector<ops::TensorData> outputs;
     for (size_t at = 0; at < stages_.outputs.size(); ++at) {
-      const graph::StageOutput& output = stages_.outputs[at];
+      const stages::StageOutput& output = stages_.outputs[at];
       const auto found = values.find(output.buffer.get());
       if (found == values.end())
         return fail_at(cat("output \"", output.name, "\""), "was computed by nothing");
@@ -86,14 +86,14 @@ class InterpRunner : public Runner {
 
  private:
   ModelFile model_;
-  graph::StageGraph stages_;
+  stages::StageGraph stages_;
   std::vector<Port> inputs_, outputs_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Runner>> make_interp_runner(const ModelFile& model) {
-  GS_ASSIGN(graph::StageGraph stages, graph::lower(model.graph, ops::builtin_catalog()));
+  GS_ASSIGN(stages::StageGraph stages, lower::lower(model.graph, ops::builtin_catalog()));
   return std::make_unique<InterpRunner>(model, std::move(stages));
 }
 

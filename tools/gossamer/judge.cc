@@ -51,19 +51,19 @@ Result<std::vector<ops::TensorData>> order_feeds(const std::vector<Port>& ports,
 namespace {
 
 // Empty where the outputs that are expected have the form that they should.
-std::string other_form(const std::vector<graph::Group>& groups, const CaseContent& content) {
-  const auto text = [](const graph::Group& group) {
+std::string other_form(const std::vector<stages::PortGroup>& groups, const CaseContent& content) {
+  const auto text = [](const stages::PortGroup& group) {
     return group.sequence ? cat("a sequence of ", group.count, " elements") : "nothing";
   };
   size_t at = 0;
-  for (const graph::Group& group : groups) {
+  for (const stages::PortGroup& group : groups) {
     if (!group.output) continue;
     if (at == content.groups.size()) {
       // Later outputs may be left out of a case.
       if (static_cast<size_t>(group.first) >= content.expected.size()) break;
       return cat("output \"", group.name, "\" is ", text(group), ", one tensor is expected");
     }
-    const graph::Group& wanted = content.groups[at++];
+    const stages::PortGroup& wanted = content.groups[at++];
     if (group.sequence != wanted.sequence || group.count != wanted.count)
       return cat("output \"", group.name, "\" is ", text(group), ", ", text(wanted),
                  " is expected");
@@ -79,7 +79,7 @@ std::string other_form(const std::vector<graph::Group>& groups, const CaseConten
 }  // namespace
 
 void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>& ports,
-           const std::vector<graph::Group>& groups, const CaseContent& content,
+           const std::vector<stages::PortGroup>& groups, const CaseContent& content,
            const ModelTraits& traits, const JudgeOptions& options, Verdict& verdict) {
   const std::vector<Expected>& expected = content.expected;
   verdict.status = Verdict::fail;

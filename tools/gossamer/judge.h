@@ -49,7 +49,7 @@ Result<std::vector<ops::TensorData>> order_feeds(const std::vector<Port>& ports,
 
 // Sets status, message and ratio.
 void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>& ports,
-           const std::vector<graph::Group>& groups, const CaseContent& content,
+           const std::vector<stages::PortGroup>& groups, const CaseContent& content,
            const ModelTraits& traits, const JudgeOptions& options, Verdict& verdict);
 
 // All of it for a target that runs here. `kept` may be nullptr.

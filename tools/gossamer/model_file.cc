@@ -25,7 +25,7 @@ Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,
   return model;
 }
 
-Result<Bytes> constant_bytes(const ModelFile& model, const graph::ConstantSource& source) {
+Result<Bytes> constant_bytes(const ModelFile& model, const stages::ConstantSource& source) {
   if (source.file < 0) return source.bytes;
   std::span<const std::byte> bytes;
   if (source.file == 0) {

@@ -26,6 +26,6 @@ Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,
 Result<ModelFile> read_model_file(const std::filesystem::path& path, onnx::Known known = {});
 
 // A constant's elements, from the graph, the model file or an external file.
-Result<Bytes> constant_bytes(const ModelFile& model, const graph::ConstantSource& source);
+Result<Bytes> constant_bytes(const ModelFile& model, const stages::ConstantSource& source);
 
 }  // namespace gossamer::command

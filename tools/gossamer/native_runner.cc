@@ -27,7 +27,7 @@ class NativeRunner : public Runner {
   }
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
-  const std::vector<graph::Group>& groups() const override { return groups_; }
+  const std::vector<stages::PortGroup>& groups() const override { return groups_; }
   const runtime::HostTensor* default_of(const std::string& input) const override {
     return model_->default_of(input);
   }
@@ -54,7 +54,7 @@ class NativeRunner : public Runner {
  private:
   std::unique_ptr<runtime::Model> model_;
   std::vector<Port> inputs_, outputs_;
-  std::vector<graph::Group> groups_;
+  std::vector<stages::PortGroup> groups_;
 };
 
 }  // namespace

@@ -83,8 +83,8 @@ std::string targets_text(const ops::OpDef& entry) {
   const auto is_exact = [](ir::DType dtype) { return dtype == ir::DType::f64; };
   const auto look = [&](const ops::Case& test, const std::vector<ops::TensorData>& inputs) {
     const auto made = ops::define_case(entry, test, inputs, ops::output_count_of(entry, test));
-    if (!made.status || std::ranges::none_of(made.builder->program, [](const ops::Entry& entry) {
-          return entry.stage() && !graph::needs_side(*entry.stage()).empty();
+    if (!made.status || std::ranges::none_of(made.builder->program, [](const stages::Entry& entry) {
+          return entry.stage() && !stages::needs_side(*entry.stage()).empty();
         }))
       return;
     const bool asked = std::ranges::any_of(inputs, is_exact, &ops::TensorData::dtype) ||
@@ -148,7 +148,7 @@ int print_markdown() {
     }
     std::printf("| %s | %d | %s | %s | %s | %s | %s |\n", entry->name.c_str(), entry->since,
                 inputs_text(*entry).c_str(), types_of(*entry).c_str(), targets_text(*entry).c_str(),
-                graph::gradient_inputs(*entry).c_str(), cell(entry->doc.text()).c_str());
+                autodiff::gradient_inputs(*entry).c_str(), cell(entry->doc.text()).c_str());
   }
   return 0;
 }

@@ -52,9 +52,9 @@ void add_device_class_option(const Command& command, std::string& device_class) 
       .one_of({names.begin(), names.end()});
 }
 
-Result<schedule::Records> records_for(const RecordOptions& given, const compiler::Options& options,
-                                      Here here) {
-  schedule::Records records;
+Result<records::Records> records_for(const RecordOptions& given, const compiler::Options& options,
+                                     Here here) {
+  records::Records records;
   if (!given.file.empty()) {
     GS_ASSIGN(tune::Recorded read, read_records(given.file));
     records = std::move(read.records);

@@ -27,7 +27,7 @@ void add_device_class_option(const Command& command, std::string& device_class);
 // which is opened in this process, or, apart, in one of its own: drivers have threads, and a
 // process that will fork (isolate.h) must not. Errors: as of both.
 enum class Here : uint8_t { no, yes, apart };
-Result<schedule::Records> records_for(const RecordOptions& given, const compiler::Options& options,
-                                      Here here);
+Result<records::Records> records_for(const RecordOptions& given, const compiler::Options& options,
+                                     Here here);
 
 }  // namespace gossamer::command

@@ -85,7 +85,7 @@ Result<std::unique_ptr<Runner>> load_package(const RunOptions& options, Items& i
       chosen == packages.end() ? fs::path(options.model) : options.model / fs::path(chosen->second);
   GS_ASSIGN(std::unique_ptr<Runner> model, load_native_runner(folder, options.runner));
   std::vector<Declared> declared;
-  for (const graph::Group& group : model->groups())
+  for (const stages::PortGroup& group : model->groups())
     if (!group.output) declared.push_back({group.name, group.sequence, !group.sequence});
   GS_ASSIGN(items, read_items(options, declared));
   return model;
@@ -116,7 +116,7 @@ Result<ModelFile> open_model(const RunOptions& options, Items& items) {
   return read_model(std::move(bytes), options.model, std::move(opened.external), std::move(given));
 }
 
-Result<RunnerOptions> runner_for(const RunOptions& options, schedule::Records& records) {
+Result<RunnerOptions> runner_for(const RunOptions& options, records::Records& records) {
   compiler::Options compile;
   compile.target = options.target == "interp" ? "cpu" : options.target;
   compile.cpu = options.runner.cpu;
@@ -143,7 +143,7 @@ Defaults defaults_of(const Runner& package) {
 Result<Defaults> defaults_of(const ModelFile& file) {
   Defaults defaults;
   for (const graph::Default& one : file.graph.defaults) {
-    const graph::ConstantSource& source = one.value;
+    const stages::ConstantSource& source = one.value;
     GS_ASSIGN(Bytes bytes, constant_bytes(file, source));
     if (source.packed > 1) continue;
     defaults[file.graph.values[one.input].name] = {source.dtype, source.shape, std::move(bytes),
@@ -154,7 +154,7 @@ Result<Defaults> defaults_of(const ModelFile& file) {
 
 Result<std::vector<ops::TensorData>> read_feeds(const RunOptions& options,
                                                 const std::vector<Port>& ports,
-                                                const std::vector<graph::Group>& groups,
+                                                const std::vector<stages::PortGroup>& groups,
                                                 const Items& items, const Defaults& defaults) {
   std::vector<std::string> files(ports.size());
   std::vector<std::optional<ops::TensorData>> known(ports.size());
@@ -166,7 +166,7 @@ Result<std::vector<ops::TensorData>> read_feeds(const RunOptions& options,
     for (size_t i = 0; i < count; ++i) known[first + i] = item.tensors[i];
     return {};
   };
-  for (const graph::Group& group : groups) {
+  for (const stages::PortGroup& group : groups) {
     if (group.output) continue;
     const auto item = items.find(group.name);
     if (item != items.end())
@@ -302,7 +302,7 @@ void print_text(const Runner& model, const Outcome& outcome, const RunOptions& o
   } else {
     for (size_t at = 0; at < outcome.outputs.size(); ++at)
       print_tensor(model.outputs()[at], outcome.outputs[at]);
-    for (const graph::Group& group : model.groups()) {
+    for (const stages::PortGroup& group : model.groups()) {
       if (group.output && group.count == 0)
         std::printf("%s: %s\n", group.name.c_str(),
                     group.sequence ? "a sequence without elements" : "nothing");
@@ -422,7 +422,7 @@ Result<> run_all(const RunOptions& options) {
     const std::vector<Port> ports = ports_of(file.graph);
     GS_ASSIGN(const Defaults defaults, defaults_of(file));
     const auto feeds = read_feeds(options, ports, file.graph.groups, items, defaults);
-    schedule::Records records;
+    records::Records records;
     GS_ASSIGN(RunnerOptions runner, runner_for(options, records));
     const auto attempt = [&](const onnx::Known& known) -> Result<> {
       runner.known = known;

@@ -26,9 +26,9 @@ struct Port {
 struct RunnerOptions {
   int threads = 0;  // 0: one a core
   std::string cpu = "native";
-  const schedule::PointSource* records = nullptr;  // cpu: compiler::Options::records
-  onnx::Known known;                               // cpu: what is known of inputs when compiling
-  bool f16 = false;                                // these three as in compiler::Options
+  const records::PointSource* records = nullptr;  // cpu: compiler::Options::records
+  onnx::Known known;                              // cpu: what is known of inputs when compiling
+  bool f16 = false;                               // these three as in compiler::Options
   std::string limits, adapters = "any";
 };
 
@@ -38,7 +38,7 @@ class Runner {
   virtual const std::vector<Port>& inputs() const = 0;
   virtual const std::vector<Port>& outputs() const = 0;
   // The inputs and outputs that belong together.
-  virtual const std::vector<graph::Group>& groups() const = 0;
+  virtual const std::vector<stages::PortGroup>& groups() const = 0;
   // What the package has for an input that is not given; null: nothing.
   virtual const runtime::HostTensor* default_of(const std::string& /*input*/) const {
     return nullptr;

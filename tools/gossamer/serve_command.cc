@@ -53,7 +53,7 @@ Result<std::unique_ptr<runtime::Model>> load(const Named& named, const ServeOpti
   compile.external = opened.external.get();
   compile.view_weights = true;
   GS_TRY(apply(options.fixed, compile.known));
-  GS_ASSIGN(const schedule::Records records, records_for({}, compile, Here::yes));
+  GS_ASSIGN(const records::Records records, records_for({}, compile, Here::yes));
   compile.records = &records;
   Progress progress;
   compile.progress = [&](std::string_view step, double fraction) {

@@ -11,14 +11,14 @@ namespace {
 constexpr int64_t most_elements = 1024;
 
 std::vector<onnx::Known> alternatives(const std::vector<Port>& ports,
-                                      const std::vector<graph::Group>& groups,
+                                      const std::vector<stages::PortGroup>& groups,
                                       const std::vector<ops::TensorData>& feeds) {
   onnx::Known later, integers, numbers, shapes;
   bool dynamic = false;
   // The elements of a sequence become constants together or not at all, which sizes decide; their
   // shapes are what matters.
   std::vector<bool> in_group(ports.size());
-  for (const graph::Group& group : groups) {
+  for (const stages::PortGroup& group : groups) {
     for (int i = 0; !group.output && i < group.count; ++i)
       in_group[static_cast<size_t>(group.first) + static_cast<size_t>(i)] = true;
   }
@@ -46,7 +46,7 @@ bool asks_for_feeds(const Diagnostic& error) {
   return error.message.find("known when compiling") != std::string::npos;
 }
 
-Result<> specialize(const std::vector<Port>& ports, const std::vector<graph::Group>& groups,
+Result<> specialize(const std::vector<Port>& ports, const std::vector<stages::PortGroup>& groups,
                     const std::vector<ops::TensorData>& feeds,
                     const std::function<Result<>(const onnx::Known&)>& attempt) {
   Result<> done = attempt({});

@@ -19,7 +19,7 @@ bool asks_for_feeds(const Diagnostic& error);
 // more (a rank that only the run knows, an axis), again with the first of these that suffices: the
 // values of small integer and boolean inputs after the first, of the first too, of small f32 ones
 // after the first too, the shapes of all inputs, both. Returns the last error.
-Result<> specialize(const std::vector<Port>& ports, const std::vector<graph::Group>& groups,
+Result<> specialize(const std::vector<Port>& ports, const std::vector<stages::PortGroup>& groups,
                     const std::vector<ops::TensorData>& feeds,
                     const std::function<Result<>(const onnx::Known&)>& attempt);
 

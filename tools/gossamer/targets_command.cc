@@ -45,7 +45,7 @@ int print_targets(bool json) {
   rapidjson::Writer<rapidjson::StringBuffer> writer(text);
   writer.StartArray();
   for (const TargetRow& row : rows) {
-    const auto capabilities = schedule::capabilities_of(row.kind);
+    const auto capabilities = target::capabilities_of(row.kind);
     writer.StartObject();
     writer.Key("name");
     writer.String(std::string(name_of(row.kind)));

@@ -103,7 +103,7 @@ Result<NamedTensor> parse_pb(std::span<const std::byte> bytes) {
 Result<NamedTensor> tensor_of(const onnx::ProtoTensor& proto) {
   const std::span<const std::byte> bytes = proto.message;
   std::vector<std::string> files;
-  GS_ASSIGN(const graph::ConstantSource source,
+  GS_ASSIGN(const stages::ConstantSource source,
             onnx::read_tensor(proto, {bytes, &files, std::numeric_limits<size_t>::max(), nullptr}));
   if (!files.empty()) return fail("the tensor's data lie in another file");
   const auto data = onnx::bytes_of(source, bytes);

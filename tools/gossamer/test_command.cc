@@ -143,7 +143,7 @@ std::unique_ptr<KeptVerdicts> open_kept(const TestOptions& options) {
 }
 
 // Reads what compilations take of records. Errors: as of records_for.
-Result<> records_of(TestOptions& options, schedule::Records& records) {
+Result<> records_of(TestOptions& options, records::Records& records) {
   if (options.target == "interp" || options.target == "c") return {};
   compiler::Options compile;
   compile.target = options.target;
@@ -181,7 +181,7 @@ Result<> run_cases(TestOptions& options, const std::vector<TestCase>& cases, Tal
     places.push_back(at);
   }
   if (left.empty()) return {};
-  schedule::Records records;
+  records::Records records;
   GS_TRY(records_of(options, records));
   const auto done = [&](size_t at, const Verdict& verdict) { take(places[at], verdict); };
   if (!runs_in_process(options)) return run_in_browser(options, left, kept.get(), done);

@@ -217,7 +217,7 @@ Result<> judge_answer(const rapidjson::Document& answer, const rapidjson::Value&
     traits.outputs.push_back({output[0].GetInt(), output[1].GetDouble()});
   verdict.elsewhere = launches_elsewhere(answer, target);
   GS_ASSIGN(const CaseContent content, load_case(test));
-  std::vector<graph::Group> groups;
+  std::vector<stages::PortGroup> groups;
   for (const auto& group : prepared["groups"].GetArray())
     groups.push_back(
         {group[0].GetString(), group[1].GetBool(), true, group[2].GetInt(), group[3].GetInt()});

@@ -11,10 +11,10 @@ namespace gossamer::command {
 struct WebTestOptions {
   std::string target;
   BrowserOptions browser;
-  std::string adapters = "any";                    // compiler::Options::adapters
-  const schedule::PointSource* records = nullptr;  // compiler::Options::records
-  bool f16 = false;                                // compiler::Options::f16
-  bool relaxed_simd = true;                        // compiler::Options::relaxed_simd
+  std::string adapters = "any";                   // compiler::Options::adapters
+  const records::PointSource* records = nullptr;  // compiler::Options::records
+  bool f16 = false;                               // compiler::Options::f16
+  bool relaxed_simd = true;                       // compiler::Options::relaxed_simd
   int jobs = 1;
   double timeout = 0;
   int threads = 0;

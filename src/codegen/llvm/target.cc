@@ -148,7 +148,7 @@ Result<std::vector<std::byte>> compile_object(llvm::Module& module, const Target
   // First: passes that ask for it would have one that knows nothing of the processor, which later
   // passes share. Masked loads were taken apart lane by lane.
   passes.add(llvm::createTargetTransformInfoWrapperPass(target.machine->getTargetIRAnalysis()));
-  // What points that a map computes together have in common (schedule::runs_of).
+  // What points that a map computes together have in common (stages::runs_of).
   passes.add(llvm::createEarlyCSEPass(true));
   // Addresses with strides of open extents: computed in a loop, their latency makes the instruction
   // scheduler load all operands of a tile first, which spills its accumulators.

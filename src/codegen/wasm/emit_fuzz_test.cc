@@ -24,30 +24,31 @@ class Generator {
  public:
   explicit Generator(uint32_t seed) : random_(seed) {}
 
-  Kernel kernel() {
-    floats_ = buffer("floats", DType::f32, {index(input_size)});
-    ints_ = buffer("ints", DType::i32, {index(input_size)});
-    out_ = buffer("out", DType::f32, {index(chunk * grid_size)});
+  ir::Kernel kernel() {
+    floats_ = buffer("floats", DType::f32, {ir::index(input_size)});
+    ints_ = buffer("ints", DType::i32, {ir::index(input_size)});
+    out_ = buffer("out", DType::f32, {ir::index(chunk * grid_size)});
     n_ = var("n");
-    tile_ = buffer("tile", DType::f32, {index(8)}, Scope::priv);
-    cells_ = buffer("cells", DType::f32, {index(16)}, Scope::priv);
-    const Var g = var("g");
+    tile_ = buffer("tile", DType::f32, {ir::index(8)}, ir::Scope::priv);
+    cells_ = buffer("cells", DType::f32, {ir::index(16)}, ir::Scope::priv);
+    const ir::Var g = var("g");
     grid_ = g;
     indices_ = {Expr(n_), Expr(g)};
     numbers_ = {};
     std::vector<Stmt> start;
     for (int k = 0; k < 2; ++k)
-      start.push_back(store(tile_, {ramp(index(4 * k), 1, 4)}, load_of(floats_, input_size, 4)));
-    const Var c = var("c");
-    start.push_back(
-        loop(c, index(16), LoopKind::serial, store(cells_, {Expr(c)}, cast(DType::f32, Expr(c)))));
+      start.push_back(
+          store(tile_, {ramp(ir::index(4 * k), 1, 4)}, load_of(floats_, input_size, 4)));
+    const ir::Var c = var("c");
+    start.push_back(loop(c, ir::index(16), ir::LoopKind::serial,
+                         store(cells_, {Expr(c)}, cast(DType::f32, Expr(c)))));
     start.push_back(block_of(3));
-    start.push_back(store(out_, {Expr(g) * index(chunk)}, load(tile_, {index(3)})));
+    start.push_back(store(out_, {Expr(g) * ir::index(chunk)}, load(tile_, {ir::index(3)})));
     Stmt body = alloc(tile_, alloc(cells_, block(std::move(start))));
     return {"random",
             {{floats_, false}, {ints_, false}, {out_, true}},
             {n_},
-            loop(g, index(grid_size), LoopKind::grid, body)};
+            loop(g, ir::index(grid_size), ir::LoopKind::grid, body)};
   }
 
  private:
@@ -58,7 +59,7 @@ class Generator {
   }
 
   Expr index_expr(int depth) {
-    if (depth == 0 || pick(4) == 0) return pick(3) == 0 ? index(pick(9) - 3) : any(indices_);
+    if (depth == 0 || pick(4) == 0) return pick(3) == 0 ? ir::index(pick(9) - 3) : any(indices_);
     const Expr a = index_expr(depth - 1);
     switch (pick(7)) {
       case 0:
@@ -67,7 +68,7 @@ class Generator {
       case 2:
         return a - index_expr(depth - 1);
       case 3:
-        return a * index(pick(7) - 1);
+        return a * ir::index(pick(7) - 1);
       case 4:
         return floordiv(a, 1 + pick(5));
       case 5:
@@ -80,9 +81,9 @@ class Generator {
   // In bounds, often plainly affine.
   Expr inside(int64_t extent, int lanes) {
     if (pick(2) == 0) {
-      Expr sum = index(pick(4));
+      Expr sum = ir::index(pick(4));
       for (const Expr& v : indices_) {
-        if (pick(2)) sum = sum + v * index(pick(3));
+        if (pick(2)) sum = sum + v * ir::index(pick(3));
       }
       // All variables are below 8, and there are few.
       return extent >= input_size ? sum : floormod(sum, extent - lanes + 1);
@@ -90,7 +91,7 @@ class Generator {
     return floormod(index_expr(2), extent - lanes + 1);
   }
 
-  Expr load_of(const Buffer& from, int64_t extent, int lanes) {
+  Expr load_of(const ir::Buffer& from, int64_t extent, int lanes) {
     return load(from, {ramp(inside(extent, lanes), 1, lanes)});
   }
 
@@ -100,7 +101,7 @@ class Generator {
         case 0:
           return constant(DType::f32, pick(9) - 4);
         case 1:
-          return load(tile_, {index(pick(8))});
+          return load(tile_, {ir::index(pick(8))});
         case 2:
           return load(cells_, {inside(16, 1)});
         case 3:
@@ -124,7 +125,7 @@ class Generator {
         return max(a, number(depth - 1));
       case 4: {
         const Expr where = index_expr(2);
-        const Expr in = (where >= index(0)) && (where < index(input_size));
+        const Expr in = (where >= ir::index(0)) && (where < ir::index(input_size));
         return select(in, load(floats_, {where}), a);
       }
       default:
@@ -133,7 +134,7 @@ class Generator {
   }
 
   Expr vector(int depth) {
-    const Type type(DType::f32, 4);
+    const ir::Type type(DType::f32, 4);
     if (depth == 0) {
       switch (pick(4)) {
         case 0:
@@ -141,7 +142,7 @@ class Generator {
         case 1:
           return load_of(cells_, 16, 4);
         case 2:
-          return load(tile_, {ramp(index(4 * pick(2)), 1, 4)});
+          return load(tile_, {ramp(ir::index(4 * pick(2)), 1, 4)});
         default:
           return load_of(floats_, input_size, 4);
       }
@@ -170,12 +171,12 @@ class Generator {
     if (depth > 0 && pick(3) != 0) {
       switch (pick(5)) {
         case 0: {
-          const Var v = var("i");
+          const ir::Var v = var("i");
           const Expr extent = pick(3) == 0   ? Expr(n_)
                               : pick(3) == 0 ? floormod(index_expr(1), 4)
-                                             : index(1 + pick(4));
+                                             : ir::index(1 + pick(4));
           indices_.push_back(v);
-          Stmt result = loop(v, extent, LoopKind::serial, block_of(depth - 1));
+          Stmt result = loop(v, extent, ir::LoopKind::serial, block_of(depth - 1));
           indices_.pop_back();
           return result;
         }
@@ -183,7 +184,7 @@ class Generator {
           return branch(index_expr(2) < index_expr(1), block_of(depth - 1),
                         pick(2) ? block_of(depth - 1) : Stmt());
         case 2: {
-          const Var v = var("x", DType::f32);
+          const ir::Var v = var("x", DType::f32);
           const Expr value = number(2);
           numbers_.push_back(v);
           Stmt result = let(v, value, block_of(depth - 1));
@@ -191,7 +192,7 @@ class Generator {
           return result;
         }
         case 3: {
-          const Var v = var("at");
+          const ir::Var v = var("at");
           const Expr value = floormod(index_expr(2), 8);
           indices_.push_back(v);
           Stmt result = let(v, value, block_of(depth - 1));
@@ -202,12 +203,12 @@ class Generator {
           return block_of(depth - 1);
       }
     }
-    const Expr mine = Expr(grid_) * index(chunk);
+    const Expr mine = Expr(grid_) * ir::index(chunk);
     switch (pick(6)) {
       case 0:
-        return store(tile_, {index(pick(8))}, number(2));
+        return store(tile_, {ir::index(pick(8))}, number(2));
       case 1:
-        return store(tile_, {ramp(index(4 * pick(2)), 1, 4)}, vector(2));
+        return store(tile_, {ramp(ir::index(4 * pick(2)), 1, 4)}, vector(2));
       case 2:
         return store(cells_, {inside(16, 1)}, number(2));
       case 3:
@@ -220,8 +221,8 @@ class Generator {
   }
 
   std::mt19937 random_;
-  Buffer floats_, ints_, out_, tile_, cells_;
-  Var n_, grid_;
+  ir::Buffer floats_, ints_, out_, tile_, cells_;
+  ir::Var n_, grid_;
   std::vector<Expr> indices_, numbers_;
 };
 
@@ -236,13 +237,13 @@ TEST(EmitFuzz, RandomPrograms) {
     floats[k] = static_cast<float>((k * 37 + 11) % 101) * 0.125f - 4.0f;
     ints[k] = static_cast<int32_t>((k * 53 + 7) % 97) - 48;
   }
-  std::vector<Kernel> kernels;
+  std::vector<ir::Kernel> kernels;
   std::vector<Job> jobs;
   std::vector<Memory> expected;
   std::vector<uint32_t> seeds;
   for (int k = 0; k < count; ++k) {
     const uint32_t seed = first + static_cast<uint32_t>(k);
-    const Kernel kernel = Generator(seed).kernel();
+    const ir::Kernel kernel = Generator(seed).kernel();
     const int32_t n = static_cast<int32_t>(seed % 5);
     interp::Memory memory;
     memory[kernel.params[0].buffer.get()] = memory_of(floats);

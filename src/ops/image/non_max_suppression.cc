@@ -68,7 +68,7 @@ class Suppression {
     // The others are sorted where they are asked for.
     GS_ASSIGN(const std::vector<Expr> after, b_.read(best.carried));
     const Var more = ir::var("nms.more"), held = ir::var("nms.held");
-    b_.program.push_back(set_step({more, held}, after));
+    b_.program.push_back(stages::set_step({more, held}, after));
     const Expr blocks =
         b_.simplify(ir::floordiv(boxes_ + ir::index(block - first_ - 1), ir::index(block)));
     auto rest = [&](const Expr&, std::span<const Tensor> states) {

@@ -13,6 +13,8 @@
 namespace gossamer::ops {
 namespace {
 
+using stages::Accumulators;
+
 // Of an axis: for each of its points the floor of the coordinate and its fraction, or the nearest
 // element; of sums over taps the weights in place of the fraction.
 struct AxisTables {

@@ -8,6 +8,8 @@
 namespace gossamer::ops {
 namespace {
 
+using stages::Accumulators;
+
 Result<> col2im(Builder& b) {
   const Tensor& x = b.input(0);
   GS_ASSIGN(std::vector<Expr> image, b.host(1));

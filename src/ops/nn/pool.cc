@@ -9,6 +9,8 @@
 namespace gossamer::ops {
 namespace {
 
+using stages::Accumulators;
+
 struct Pool {
   Window window;
   Shape shape;

@@ -12,6 +12,8 @@
 namespace gossamer::ops {
 namespace {
 
+using stages::Accumulators;
+
 // Thresholds lie between -reach and 0 below the largest logit: what is lower has no chance that
 // draws of 32 bits could meet. Each pass tries `ways` - 1 of them.
 constexpr double reach = 32;
@@ -230,7 +232,8 @@ class Sampler {
   static Accumulators all_ways() {
     Accumulators sums;
     for (int way = 0; way < ways - 1; ++way)
-      sums.push_back(sum_accumulator(ir::var("left", DType::f32), ir::var("right", DType::f32)));
+      sums.push_back(
+          stages::sum_accumulator(ir::var("left", DType::f32), ir::var("right", DType::f32)));
     return sums;
   }
 

@@ -7,6 +7,8 @@
 namespace gossamer::ops {
 namespace {
 
+using stages::Accumulators;
+
 Result<> arg_define(Builder& b, bool smallest) {
   const Tensor& x = b.input(0);
   // A scalar has its one element at 0, as ONNX Runtime says.

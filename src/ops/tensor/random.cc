@@ -10,6 +10,8 @@
 namespace gossamer::ops {
 namespace {
 
+using stages::Accumulators;
+
 uint32_t seed_of(const Builder& b) {
   uint32_t hash = 2166136261u;  // FNV-1a
   auto feed = [&](uint64_t byte) { hash = (hash ^ static_cast<uint32_t>(byte & 255)) * 16777619u; };

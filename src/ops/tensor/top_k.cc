@@ -9,6 +9,8 @@
 namespace gossamer::ops {
 namespace {
 
+using stages::Accumulators;
+
 // An item's value by its number along the axis of a point: its order_key, which is the least of
 // what comes first, where the type has one.
 using Values = std::function<Expr(Point)>;

@@ -3,6 +3,6 @@
 
 namespace gossamer::ops {
 
-std::vector<OpDef> block_format_family() { return {}; }
+std::vector<ops::OpDef> block_format_family() { return {}; }
 
 }  // namespace gossamer::ops

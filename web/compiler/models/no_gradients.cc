@@ -8,8 +8,14 @@ const ops::OpDef* gradient_op(std::string_view, std::string_view) { return nullp
 
 bool is_gradient(const Node&) { return false; }
 
-std::unordered_set<ValueId> gradient_variables(const Graph&) { return {}; }
-
-Result<> lower_gradient(const Graph&, const Node&, Values&, GraphLowering&) { return {}; }
-
 }  // namespace gossamer::graph
+
+namespace gossamer::lower {
+
+std::unordered_set<graph::ValueId> gradient_variables(const graph::Graph&) { return {}; }
+
+Result<> lower_gradient(const graph::Graph&, const graph::Node&, Values&, GraphLowering&) {
+  return {};
+}
+
+}  // namespace gossamer::lower

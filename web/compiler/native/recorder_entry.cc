@@ -232,7 +232,7 @@ std::string signature_of(const gossamer::tensor::Model& model) {
   json.Key("leaves");
   json.StartArray();
   for (const gossamer::tensor::ModelLeaf& leaf : model.leaves()) {
-    const graph::ConstantSource& source = *graph.values[leaf.value].constant;
+    const gossamer::stages::ConstantSource& source = *graph.values[leaf.value].constant;
     json.StartObject();
     json.Key("name");
     json.String(leaf.name);

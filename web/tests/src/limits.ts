@@ -5,7 +5,7 @@ interface Limits {
   readonly webgpu: Readonly<Record<string, number>>;
 }
 
-/** As schedule::apply_limits of the compiler has them. */
+/** As target::apply_limits of the compiler has them. */
 const LIMITS: Readonly<Record<string, Limits>> = {
   mobile: {
     textureSize: 4096,
