@@ -11,7 +11,7 @@
 #include "compiler/compile.h"
 #include "extend/entries.h"
 #include "extend/model.h"
-#include "gossamer/runner.h"
+#include "gossamer/runners/runner.h"
 
 namespace gossamer::extend {
 namespace {

@@ -1,6 +1,6 @@
 #include "extend/model.h"
 
-#include "gossamer/model_file.h"
+#include "gossamer/files/model_file.h"
 #include "interp/stages.h"
 #include "lower/lower.h"
 #include "onnx/model_writer.h"

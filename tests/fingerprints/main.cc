@@ -14,7 +14,7 @@
 
 #include "api/files.h"
 #include "fingerprints/package_texts.h"
-#include "gossamer/isolate.h"
+#include "gossamer/runners/isolate.h"
 
 namespace gossamer::fingerprints {
 namespace {

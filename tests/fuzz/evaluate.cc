@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "gossamer/compare.h"
-#include "gossamer/runner.h"
+#include "gossamer/judge/compare.h"
+#include "gossamer/runners/runner.h"
 #include "interp/expr_eval.h"
 #include "ir/scalar.h"
 

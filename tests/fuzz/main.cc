@@ -14,7 +14,7 @@
 #include "fuzz/catalog.h"
 #include "fuzz/shrink.h"
 #include "fuzz/write_case.h"
-#include "gossamer/isolate.h"
+#include "gossamer/runners/isolate.h"
 
 namespace gossamer::fuzz {
 namespace {

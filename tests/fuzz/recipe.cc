@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "gossamer/tensor_file.h"
+#include "gossamer/files/tensor_file.h"
 #include "onnx/model_writer.h"
 
 namespace gossamer::fuzz {

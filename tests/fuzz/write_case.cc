@@ -4,7 +4,7 @@
 
 #include "api/files.h"
 #include "compiler/compile.h"
-#include "gossamer/compare.h"
+#include "gossamer/judge/compare.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 

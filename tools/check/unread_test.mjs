@@ -20,11 +20,11 @@ test('an option that nothing reads is found, and so is its flag', () => {
   const row = planted('include/gossamer/options.def', 'GS_OPTION(bool, f16,', 'GS_OPTION(bool, dead, false, GS_WORDS(), "Nothing")\nGS_OPTION(bool, f16,');
   assert.deepEqual(row, ['include/gossamer/options.def: nothing reads Options::dead']);
   const flag = planted(
-    'tools/gossamer/compile_command.cc',
+    'tools/gossamer/commands/compile_command.cc',
     '  command.add_flag("--single-file"',
     '  command.add_flag("--dead", options->compile.dead, "Nothing");\n  command.add_flag("--single-file"',
   );
-  assert.deepEqual(flag, ['tools/gossamer/compile_command.cc: nothing reads what --dead sets']);
+  assert.deepEqual(flag, ['tools/gossamer/commands/compile_command.cc: nothing reads what --dead sets']);
 });
 
 test('setting is not reading', () => {

@@ -35,7 +35,7 @@ const PACKAGES = {
 
 // Whether a source of tools/gossamer may decide a verdict: it feeds a run, reads its outputs or compares them. All but those of other commands.
 export const judges = (source) =>
-  source === 'test_command.cc' || !/_command\.cc$|^(tune|rpc)_|^(exif|image_file|main|page|preprocess)\.cc$/.test(source);
+  source === 'commands/test_command.cc' || !/_command\.cc$|^devices\/(tune|rpc)_|\b(exif|image_file|main|page|preprocess)\.cc$/.test(source);
 
 /** SHA-256 of values in order; bytes and JSON. */
 export function hashOf(...values) {
@@ -49,7 +49,7 @@ export function hashOf(...values) {
 
 const textOf = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
 
-/** 'BYTES NANOSECONDS' of a file's last change, as tools/gossamer/kept_verdicts.cc reads it. */
+/** 'BYTES NANOSECONDS' of a file's last change, as tools/gossamer/judge/kept_verdicts.cc reads it. */
 export function stateOf(file) {
   const {size, mtimeNs} = statSync(file, {bigint: true, throwIfNoEntry: false}) ?? {};
   return size === undefined ? 'absent' : `${size} ${mtimeNs}`;
@@ -169,7 +169,7 @@ function machineCode(build, {packages}) {
 /** What identity.json holds for a build folder; undefined where that cannot be said. */
 export async function identityOf(build) {
   const program = path.join(build, 'gossamer');
-  const objects = [...new Set(readdirSync(path.join(root, 'tools/gossamer')).sort()
+  const objects = [...new Set(readdirSync(path.join(root, 'tools/gossamer'), {recursive: true}).sort()
     .filter((name) => name.endsWith('.cc') && !name.endsWith('_test.cc') && judges(name))
     .map((name) => objectOf(build, name)))];
   if (![program, ...objects].every((file) => existsSync(file))) return undefined;

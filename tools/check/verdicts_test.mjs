@@ -46,11 +46,11 @@ test('the state of a file follows its size and time', () => {
 });
 
 test('sources that decide verdicts are part of the judge, other commands are not', () => {
-  for (const name of ['judge', 'compare', 'sample_file', 'traits', 'native_runner', 'web_cases', 'tensor_file', 'test_command', 'kept_verdicts']) {
+  for (const name of ['judge/judge', 'judge/compare', 'judge/sample_file', 'judge/traits', 'runners/native_runner', 'devices/web_cases', 'files/tensor_file', 'commands/test_command', 'judge/kept_verdicts']) {
     assert.ok(existsSync(path.join(root, `tools/gossamer/${name}.cc`)), name);
     assert.ok(judges(`${name}.cc`), name);
   }
-  for (const name of ['compile_command', 'tune_fleet', 'rpc_device']) assert.ok(!judges(`${name}.cc`), name);
+  for (const name of ['commands/compile_command', 'devices/tune_fleet', 'devices/rpc_device', 'files/exif', 'main']) assert.ok(!judges(`${name}.cc`), name);
 });
 
 test('nothing is kept where all cases are to run, or without a build', async () => {

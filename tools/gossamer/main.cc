@@ -1,7 +1,7 @@
 // The command line: gossamer chat | compile | run | bench | test | inspect | gradient | ops | rpc |
 // serve | targets | tune.
 
-#include "gossamer/commands.h"
+#include "gossamer/commands/commands.h"
 
 int main(int argc, char** argv) {
   using namespace gossamer::command;

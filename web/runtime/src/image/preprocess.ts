@@ -1,5 +1,5 @@
 /**
- * A picture as the tensor that a model is fed with: docs/specs/preprocessing.md. tools/gossamer/preprocess.cc
+ * A picture as the tensor that a model is fed with: docs/specs/preprocessing.md. tools/gossamer/runners/preprocess.cc
  * implements it with the same arithmetic, so a page and the command line give a model the same numbers.
  */
 import {arrayOf, type Tensor} from '../tensor.ts';
