@@ -1,5 +1,5 @@
 // Reads JSON from an unknown source: each field is checked, and errors name it. The counterpart of
-// web/runtime/src/fields.ts, with the same messages.
+// web/runtime/src/package/fields.ts, with the same messages.
 #pragma once
 
 #include <rapidjson/document.h>

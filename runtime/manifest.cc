@@ -40,7 +40,7 @@ struct Known {};
 struct Sets {};
 struct Steps {};
 
-// Reads the fields in the order of manifest.def, as web/runtime/src/manifest_rows.ts does.
+// Reads the fields in the order of manifest.def, as web/runtime/src/package/manifest_rows.ts does.
 class Reader {
  public:
   explicit Reader(const Json& json) : root_(json, "package", problem_) {}

@@ -35,7 +35,7 @@ bool is_hash(std::string_view text, size_t digits) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// The counterpart of the checks in web/runtime/src/manifest.ts, in the same order.
+// The counterpart of the checks in web/runtime/src/package/manifest.ts, in the same order.
 class Checker {
  public:
   Checker(const Fields& root, Manifest& manifest)

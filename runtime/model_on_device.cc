@@ -42,7 +42,7 @@ class Model::State::OnDevice {
   std::vector<size_t> taken_;
 };
 
-// How inputs and outputs lie, as web/runtime/src/bindings.ts finds it.
+// How inputs and outputs lie, as web/runtime/src/session/bindings.ts finds it.
 Model::State::Sites Model::State::find_sites() const {
   const auto slot_at = [&](int tensor) {
     return static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot);

@@ -14,7 +14,7 @@
 namespace gossamer::runtime::wasm {
 
 // First fit over a memory that grows and never moves: few, large and long-lived blocks, as in
-// web/runtime/src/wasm/arena.ts. Any thread may call it.
+// web/runtime/src/devices/wasm/arena.ts. Any thread may call it.
 class LinearMemory {
  public:
   // Empty, of 4 GiB at most. Errors: the system has not so many addresses.
@@ -75,8 +75,8 @@ class Block {
 };
 
 // The module with its imported memory's limits replaced by those of a LinearMemory, as
-// web/runtime/src/wasm/memory_import.ts does; `imports`: whether it has one. Errors: it imports
-// anything else.
+// web/runtime/src/devices/wasm/memory_import.ts does; `imports`: whether it has one. Errors: it
+// imports anything else.
 struct Importing {
   std::vector<std::byte> module;
   bool imports = false;

@@ -126,7 +126,7 @@ Result<> Gpu::request_device(Adapter adapter) {
   DeviceLimits has;
   if (api_.AdapterGetLimits(adapter, &has) != succeeded)
     return fail(cat(api_.about, " does not tell the limits of its adapter"));
-  // As in the page (web/runtime/src/webgpu/adapter.ts): what models reach, whole.
+  // As in the page (web/runtime/src/devices/webgpu/adapter.ts): what models reach, whole.
   DeviceLimits wanted;
   wanted.buffer = has.buffer;
   wanted.storage_binding = has.storage_binding;

@@ -1,7 +1,7 @@
 // A device of the web run time that computes nothing and believes nothing: whatever would touch memory that is not
 // there, or use what was never made, is written down.
-import {Lifetime} from '../../web/runtime/src/lifetime.ts';
-import {GossamerError} from '../../web/runtime/src/types.ts';
+import {Lifetime} from '../../web/runtime/src/devices/lifetime.ts';
+import {GossamerError} from '../../web/runtime/src/values/types.ts';
 
 const MOST = 2 ** 26; // bytes of a buffer
 const OPERATIONS = 3000;

@@ -2,13 +2,13 @@
 // One line a case: how reading it ended, '|', and how loading and running it did.
 import {createReadStream, readFileSync} from 'node:fs';
 import {createInterface} from 'node:readline';
-import {parseManifest} from '../../web/runtime/src/manifest.ts';
-import {Pieces} from '../../web/runtime/src/pieces.ts';
-import {Session} from '../../web/runtime/src/session.ts';
-import {arrayOf} from '../../web/runtime/src/tensor.ts';
-import {GossamerError, product} from '../../web/runtime/src/types.ts';
-import {valuePorts} from '../../web/runtime/src/ports.ts';
-import {WeightFiles} from '../../web/runtime/src/weights.ts';
+import {parseManifest} from '../../web/runtime/src/package/manifest.ts';
+import {Pieces} from '../../web/runtime/src/package/pieces.ts';
+import {Session} from '../../web/runtime/src/session/session.ts';
+import {arrayOf} from '../../web/runtime/src/values/tensor.ts';
+import {GossamerError, product} from '../../web/runtime/src/values/types.ts';
+import {valuePorts} from '../../web/runtime/src/session/ports.ts';
+import {WeightFiles} from '../../web/runtime/src/package/weights.ts';
 import {checkedDevice} from './checked_device.mjs';
 
 /** What is wrong with a field: "package.slots is not a list". */

@@ -68,7 +68,7 @@ const record = (name, answered, expected) => tally.record(name, answered.error ?
 // Both say which versions they read; each has a stored one.
 const [, newest, oldest] = /format_version = (\d+), oldest_version = (\d+)/.exec(readFileSync(path.join(root, 'src/package/package.h'), 'utf8')).map(Number);
 const known = Array.from({length: newest - oldest + 1}, (_, at) => oldest + at);
-const onWeb = JSON.parse(/VERSIONS: readonly unknown\[\] = (\[.*\])/.exec(readFileSync(path.join(root, 'web/runtime/src/manifest.ts'), 'utf8'))[1]);
+const onWeb = JSON.parse(/VERSIONS: readonly unknown\[\] = (\[.*\])/.exec(readFileSync(path.join(root, 'web/runtime/src/package/manifest.ts'), 'utf8'))[1]);
 tally.record('both run times know the same versions, all of them stored', onWeb.join() === known.join() && versions.sort().join() === known.join() ? [] : `${onWeb} and ${known}; stored: ${versions}`);
 
 const lib = path.join(root, 'web/runtime/dist');

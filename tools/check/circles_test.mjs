@@ -7,7 +7,7 @@ const found = (texts) => circles(namedBy(new Map(Object.entries(texts))));
 test('the sources have no circle, and their imports are seen', () => {
   const edges = namedBy(sources());
   assert.deepEqual(circles(edges), []);
-  assert.ok(edges.get('web/runtime/src/model.ts').includes('web/runtime/src/feeds.ts'));
+  assert.ok(edges.get('web/runtime/src/session/model.ts').includes('web/runtime/src/session/feeds.ts'));
   assert.ok(edges.get('src/stages/program.h').includes('src/stages/stage.h'));
 });
 

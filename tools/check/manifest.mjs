@@ -5,7 +5,7 @@ import path from 'node:path';
 import {read, report, root} from './repository.mjs';
 
 const TABLE = 'src/package/manifest.def';
-const SCRIPT = 'web/runtime/src/manifest_table.ts';
+const SCRIPT = 'web/runtime/src/package/manifest_table.ts';
 const PAGE = 'docs/specs/package.md';
 const [BEGIN, END] = ['<!-- manifest:begin -->', '<!-- manifest:end -->'];
 
@@ -145,7 +145,7 @@ import type {Num} from './fields.ts';
 import {
   ${rows.filter((name) => new RegExp(`\\b${name}\\b[,()]`).test(body)).join(', ')}, type Read, type Rows,
 } from './manifest_rows.ts';
-import type {DType} from './types.ts';
+import type {DType} from '../values/types.ts';
 
 ${body}`;
 }

@@ -39,5 +39,5 @@ test('a row becomes a member, what reads it, and a line of the page', () => {
 test('what is written from the table is compared', () => {
   assert.deepEqual(checkManifest(), []);
   const changed = read('src/package/manifest.def').replace('count(1, 65536), width', 'count(1, 65537), width');
-  assert.deepEqual(checkManifest(manifestTable(changed)).map((problem) => problem.split(' ')[0]), ['web/runtime/src/manifest_table.ts', 'docs/specs/package.md']);
+  assert.deepEqual(checkManifest(manifestTable(changed)).map((problem) => problem.split(' ')[0]), ['web/runtime/src/package/manifest_table.ts', 'docs/specs/package.md']);
 });

@@ -1,7 +1,7 @@
 /** What the command line says of a model's inputs before it is compiled. */
 import type {Command} from 'commander';
 import type {CompileOptions} from '@gossamer/compiler';
-import {encode} from '../../runtime/src/encoding.ts';
+import {encode} from '../../runtime/src/values/encoding.ts';
 import {collect} from './compile_options.ts';
 import {Failure} from './failure.ts';
 import {readTensor} from './tensor_files.ts';

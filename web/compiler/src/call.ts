@@ -1,6 +1,6 @@
 /** An instance of compiler.wasm, on the calling thread. */
-import type {Kernel} from '../../runtime/src/device.ts';
-import {GossamerError} from '../../runtime/src/types.ts';
+import type {Kernel} from '../../runtime/src/devices/device.ts';
+import {GossamerError} from '../../runtime/src/values/types.ts';
 import {makeWasi} from './wasi.ts';
 
 /** As src/base/result.h has it. */

@@ -1,5 +1,5 @@
 /** Language models in GGUF files: as ONNX models whose weights stay where they are, and the texts in them. Fetched where a file is one. */
-import {packageFile} from '../../runtime/src/wasm/package_file.ts';
+import {packageFile} from '../../runtime/src/devices/wasm/package_file.ts';
 import {CompileError, type Diagnostic, type Exports, Instance} from './call.ts';
 import {getModule, type WasmSource} from './module.ts';
 

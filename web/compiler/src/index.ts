@@ -6,7 +6,7 @@
  */
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../../runtime/src/globals.d.ts" />
-import {HAS_WORKERS} from '../../runtime/src/wasm/worker_script.ts';
+import {HAS_WORKERS} from '../../runtime/src/devices/wasm/worker_script.ts';
 import {besideCaller, type Place} from './beside.ts';
 import {CompileError, entriesOf, type Progress} from './call.ts';
 import type {Call} from './compile_in.ts';

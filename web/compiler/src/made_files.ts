@@ -1,4 +1,4 @@
-import type {ModelExtras} from '../../runtime/src/model.ts';
+import type {ModelExtras} from '../../runtime/src/session/model.ts';
 import type {Load} from './verify.ts';
 
 /** Files of a package as the compiler made them here, which may be compiled otherwise: load() need not hash what nobody carried. */

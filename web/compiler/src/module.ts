@@ -1,5 +1,5 @@
 /** compiler.wasm as a module. */
-import {packageFile} from '../../runtime/src/wasm/package_file.ts';
+import {packageFile} from '../../runtime/src/devices/wasm/package_file.ts';
 
 /** compiler.wasm, or where it is. */
 export type WasmSource = string | URL | WebAssembly.Module | BufferSource;

@@ -2,7 +2,7 @@
  * What is recorded: tensors, the nodes that make them, and for how long either is wanted. compiler.wasm is asked what a new operation
  * makes and what a new structure's program is (recorder.ts); what has been seen before is known here.
  */
-import type {DType} from '../../runtime/src/types.ts';
+import type {DType} from '../../runtime/src/values/types.ts';
 
 /** What a node makes: a tensor of this type and shape, by their number, or a constant, by the number of its elements (else -1). */
 export interface Made {

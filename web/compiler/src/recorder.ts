@@ -3,7 +3,7 @@
  * computed. An instance of compiler.wasm beside the caller, called without waiting, says what is new: what has been recorded before, and
  * structures that have been planned, are known on this side (recorded.ts).
  */
-import type {DType, TensorData} from '../../runtime/src/types.ts';
+import type {DType, TensorData} from '../../runtime/src/values/types.ts';
 import {CompileError, type Exports, Instance} from './call.ts';
 import {getModule, type WasmSource} from './module.ts';
 import {Known, type Made, type Operation, RecordedGraph, Slot, type Structure, Structures} from './recorded.ts';

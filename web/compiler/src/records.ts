@@ -1,5 +1,5 @@
 /** What tuning found, kept in the origin's storage by the model, how it is compiled, and the device. */
-import {findAdapter, nameOf} from '../../runtime/src/webgpu/adapter.ts';
+import {findAdapter, nameOf} from '../../runtime/src/devices/webgpu/adapter.ts';
 import type {Call} from './compile_in.ts';
 import {addressOf, hashOf, openCache} from './kept.ts';
 

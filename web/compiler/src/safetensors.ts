@@ -2,7 +2,7 @@
  * Language models in folders with safetensors files: as ONNX models whose weights are ranges of a file that is made of them. Fetched where a
  * folder is one.
  */
-import {packageFile} from '../../runtime/src/wasm/package_file.ts';
+import {packageFile} from '../../runtime/src/devices/wasm/package_file.ts';
 import {CompileError, type Exports, Instance} from './call.ts';
 import {getModule, type WasmSource} from './module.ts';
 

@@ -1,6 +1,6 @@
 /** Records that come with the compiler for classes of devices (src/shipped): files beside this script, fetched where the page's device is of a class. */
-import {packageFile} from '../../runtime/src/wasm/package_file.ts';
-import {findAdapter, nameOf} from '../../runtime/src/webgpu/adapter.ts';
+import {packageFile} from '../../runtime/src/devices/wasm/package_file.ts';
+import {findAdapter, nameOf} from '../../runtime/src/devices/webgpu/adapter.ts';
 import {nodeFiles} from './module.ts';
 
 interface Row {

@@ -2,13 +2,13 @@
  * A model that learns the best kernels for the device it runs on: tuner.wasm compiles candidates in a worker, and they
  * are loaded, compared and timed here, where the model is.
  */
-import type {Feed} from '../../runtime/src/feeds.ts';
-import type {LoadOptions} from '../../runtime/src/load.ts';
-import type {Model, Tuned, TuneOptions, TuneProgress} from '../../runtime/src/model.ts';
+import type {Feed} from '../../runtime/src/session/feeds.ts';
+import type {LoadOptions} from '../../runtime/src/session/load.ts';
+import type {Model, Tuned, TuneOptions, TuneProgress} from '../../runtime/src/session/model.ts';
 import {anyFeeds} from '../../runtime/src/profile/feeds.ts';
 import type {Files} from '../../runtime/src/index.ts';
 import {time} from '../../rpc/src/job.ts';
-import type {Output} from '../../runtime/src/tensor.ts';
+import type {Output} from '../../runtime/src/values/tensor.ts';
 import type {Place} from './beside.ts';
 import {type CallResult, CompileError, entriesOf} from './call.ts';
 import type {Call} from './compile_in.ts';

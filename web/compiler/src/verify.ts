@@ -3,10 +3,10 @@
  * stage a kernel of its own. Wrong results of a GPU are silent; this finds the first kernel that gives them.
  */
 import type {Files} from '../../runtime/src/index.ts';
-import type {Difference, Model, Verdict, VerifyOptions} from '../../runtime/src/model.ts';
-import type {LoadOptions} from '../../runtime/src/load.ts';
-import type {Output} from '../../runtime/src/tensor.ts';
-import type {TensorData} from '../../runtime/src/types.ts';
+import type {Difference, Model, Verdict, VerifyOptions} from '../../runtime/src/session/model.ts';
+import type {LoadOptions} from '../../runtime/src/session/load.ts';
+import type {Output} from '../../runtime/src/values/tensor.ts';
+import type {TensorData} from '../../runtime/src/values/types.ts';
 
 export type Load = (files: Files, options: LoadOptions) => Promise<Model>;
 /** The same model as it is, and unfused for wasm; tensors that kernels make are outputs of both. */

@@ -6,8 +6,8 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 
 import {GossamerError, load, tensor} from '../../runtime/src/index.ts';
-import {hasRelaxedSimd} from '../../runtime/src/wasm/features.ts';
-import {parseManifest} from '../../runtime/src/manifest.ts';
+import {hasRelaxedSimd} from '../../runtime/src/devices/wasm/features.ts';
+import {parseManifest} from '../../runtime/src/package/manifest.ts';
 import {compile, type CompiledKernel, CompileError} from '../src/index.ts';
 import {BAD_MODELS, classifier, manyWeights, message, perceptron, relu, scaled, sum, summedOver} from './onnx.ts';
 

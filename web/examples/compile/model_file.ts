@@ -2,7 +2,7 @@
 import {encode, type Field as Encoded, varint} from '../../compiler/src/protobuf.ts';
 import {type Field, fieldsOf, textOf} from '../../runtime/page/protobuf.ts';
 import {dtypeOf, numberOf} from '../../runtime/page/tensor_proto.ts';
-import {encode as bytesOf} from '../../runtime/src/encoding.ts';
+import {encode as bytesOf} from '../../runtime/src/values/encoding.ts';
 import type {StringTensor, Tensor} from '../../runtime/src/index.ts';
 
 export interface ModelInput {

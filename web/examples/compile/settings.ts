@@ -4,7 +4,7 @@ import {make} from '../../runtime/page/dom.ts';
 import {Field, FieldProblem} from '../../runtime/page/field.ts';
 import {readTensorFile, STRING_FILES, TENSOR_FILES} from '../../runtime/page/tensor_file.ts';
 import type {PortInfo, StringTensor, Tensor} from '../../runtime/src/index.ts';
-import {shapeText} from '../../runtime/src/types.ts';
+import {shapeText} from '../../runtime/src/values/types.ts';
 import type {ModelInput} from './model_file.ts';
 
 export interface Chosen {

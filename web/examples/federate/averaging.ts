@@ -2,8 +2,8 @@
  * Federated averaging (McMahan et al., arXiv 1602.05629) as a server does it: rounds of weights, and what may count in one. No network,
  * no clock: callers say what time it is, in milliseconds.
  */
-import {Pieces} from '../../runtime/src/pieces.ts';
-import {readSafetensors} from '../../runtime/src/safetensors.ts';
+import {Pieces} from '../../runtime/src/package/pieces.ts';
+import {readSafetensors} from '../../runtime/src/package/safetensors.ts';
 import {elementsOf, type Layout, sizeOf} from './layout.ts';
 
 export interface AveragingOptions {

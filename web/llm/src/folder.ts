@@ -1,7 +1,7 @@
 /** The files of a model: in a folder of the disk, behind a URL, or in memory. */
 import type * as Files from 'node:fs';
 import type * as FileSystem from 'node:fs/promises';
-import type {Requests} from '../../runtime/src/source.ts';
+import type {Requests} from '../../runtime/src/package/source.ts';
 import {builtin} from '../../ort/src/builtin.ts';
 
 export type Bytes = Uint8Array | Blob;

@@ -1,6 +1,6 @@
 /** What load() takes and gives, on the caller's thread and in a worker alike. */
 import type {DeviceKind, Report} from '../../runtime/src/index.ts';
-import type {Requests} from '../../runtime/src/source.ts';
+import type {Requests} from '../../runtime/src/package/source.ts';
 import type {ChatCompletion, ChatCompletionChunk, ChatRequest, Completion, CompletionRequest, RequestOptions} from './api_types.ts';
 import type {WeightType} from './network.ts';
 import type {Stream} from './stream.ts';

@@ -1,5 +1,5 @@
 /** load(): in a worker where that is possible, otherwise on the caller's thread. */
-import {HAS_WORKERS} from '../../runtime/src/wasm/worker_script.ts';
+import {HAS_WORKERS} from '../../runtime/src/devices/wasm/worker_script.ts';
 import type {GivenFiles} from './folder.ts';
 import type {LanguageModel, LoadOptions} from './language_model.ts';
 

@@ -1,6 +1,6 @@
 /** A model whose files, tokens and runs are in a worker. */
 import type {Report} from '../../runtime/src/index.ts';
-import {packageFile} from '../../runtime/src/wasm/package_file.ts';
+import {packageFile} from '../../runtime/src/devices/wasm/package_file.ts';
 import type {RequestOptions} from './api_types.ts';
 import type {GivenFiles} from './folder.ts';
 import type {ChatCompletions, Completions, LanguageModel, LoadOptions, LoadProgress} from './language_model.ts';

@@ -8,7 +8,7 @@ import {bundle, withoutGeneration, workersAt} from '../../runtime/build/bundle.m
 
 const web = resolve(import.meta.dirname, '../..');
 const source = join(web, 'ort/src');
-const packageFile = join(web, 'runtime/src/wasm/package_file.ts');
+const packageFile = join(web, 'runtime/src/devices/wasm/package_file.ts');
 /** What is fetched by then. */
 const LATER = /^\.\/(session|providers)\.ts$/;
 

@@ -1,6 +1,6 @@
 /** Element types as onnxruntime-web names them, and how their values lie in its arrays. */
-import {halvesOf, numbersOf} from '../../runtime/src/encoding.ts';
-import type {DType, TensorData} from '../../runtime/src/types.ts';
+import {halvesOf, numbersOf} from '../../runtime/src/values/encoding.ts';
+import type {DType, TensorData} from '../../runtime/src/values/types.ts';
 
 /** The arrays of Tensor.data. float16 is Uint16Array, its bits, where the engine has no Float16Array. 4-bit types: two a byte. */
 export interface DataTypeMap {

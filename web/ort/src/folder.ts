@@ -2,7 +2,7 @@
 import type * as FileSystem from 'node:fs/promises';
 import type * as Os from 'node:os';
 import type * as Path from 'node:path';
-import {messageOf} from '../../runtime/src/types.ts';
+import {messageOf} from '../../runtime/src/values/types.ts';
 import {builtin} from './builtin.ts';
 import {type Files, headOf, type KeptFiles, lengthOfList, listOf, MOST} from './kept_files.ts';
 

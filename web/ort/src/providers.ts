@@ -1,6 +1,6 @@
 /** Execution providers by onnxruntime-web's names, and the devices that all sessions share. */
 import type {ComputeDevice, DeviceKind} from '../../runtime/src/index.ts';
-import {messageOf} from '../../runtime/src/types.ts';
+import {messageOf} from '../../runtime/src/values/types.ts';
 import {env, gpu} from './env.ts';
 import type {ExecutionProviderConfig} from './session_options.ts';
 

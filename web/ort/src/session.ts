@@ -1,6 +1,6 @@
 /** onnxruntime-web's InferenceSession on a model that Gossamer compiled. A bundle of its own, which the first create() fetches. */
 import type {ComputeDevice, DeviceTensor, Feed, Model, Output} from '../../runtime/src/index.ts';
-import {type DType, GossamerError, shapeText} from '../../runtime/src/types.ts';
+import {type DType, GossamerError, shapeText} from '../../runtime/src/values/types.ts';
 import {contentOf, forget, packageOf, prepare, type Wanted} from './compiled.ts';
 import {dtypeOf, elementTypeOf, fromRunTime, isElementType, toRunTime} from './element_types.ts';
 import type {Known} from './known.ts';

@@ -1,6 +1,6 @@
 /** onnxruntime-web's Tensor: values on the host, or memory on a GPU. */
 import type {DeviceTensor} from '../../runtime/src/index.ts';
-import {product, shapeText} from '../../runtime/src/types.ts';
+import {product, shapeText} from '../../runtime/src/values/types.ts';
 import {ARRAYS, type Data, type DataTypeMap, type ElementType, isElementType, placesOf} from './element_types.ts';
 import * as image from './image.ts';
 import type {DataLocation, GpuBufferDataTypes, ImageSource, TensorFromGpuBufferOptions, TensorFromImageOptions, TensorToImageDataOptions} from './tensor_options.ts';

@@ -1,7 +1,7 @@
 /** A device that others use over RPC: it takes files, loads models, runs them. */
 import {load, type DeviceKind, type DType, type Feed, type Model, tensor} from '../../runtime/src/index.ts';
-import {decode, encode} from '../../runtime/src/encoding.ts';
-import {isDType} from '../../runtime/src/types.ts';
+import {decode, encode} from '../../runtime/src/values/encoding.ts';
+import {isDType} from '../../runtime/src/values/types.ts';
 import {runJob} from './job.ts';
 import {Store} from './store.ts';
 

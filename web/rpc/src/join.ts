@@ -1,5 +1,5 @@
 /** Joins an RPC server, and joins again when the connection is lost. */
-import {messageOf} from '../../runtime/src/types.ts';
+import {messageOf} from '../../runtime/src/values/types.ts';
 import {type Activity, RpcDevice} from './device.ts';
 import {type Frame, Kind, parseFrame, PROTOCOL, writeFrame} from './frame.ts';
 

@@ -44,7 +44,7 @@ const workers = (name, load) => ({
   },
 });
 
-const scripts = join(runtimeFolder, 'src/wasm');
+const scripts = join(runtimeFolder, 'src/devices/wasm');
 const scriptOf = (form, argument) =>
   `import {${form}} from ${JSON.stringify(join(scripts, 'worker_script.ts'))}; export default ${form}(${argument});`;
 
@@ -76,18 +76,18 @@ const apart = (filter, file) => (to = '.') => ({
     onResolve({filter}, () => ({path: `${to}/${file}`, external: true}));
   },
 });
-const profilerApart = apart(/^\.\/profile\/profile\.ts$/, 'profile/profile.js');
-const generationApart = apart(/^\.\/generate\/generate\.ts$/, 'generate/generate.js');
+const profilerApart = apart(/^\.\.?\/profile\/profile\.ts$/, 'profile/profile.js');
+const generationApart = apart(/^\.\.?\/generate\/generate\.ts$/, 'generate/generate.js');
 /** Leaves out generate(), for bundles that never call it. */
 export const withoutGeneration = {
   name: 'without-generation',
   setup({onLoad, onResolve}) {
-    onResolve({filter: /^\.\/generate\/generate\.ts$/}, ({path}) => ({path, namespace: 'without-generation'}));
+    onResolve({filter: /^\.\.?\/generate\/generate\.ts$/}, ({path}) => ({path, namespace: 'without-generation'}));
     onLoad({filter: /.*/, namespace: 'without-generation'}, () => ({contents: 'export const generate = undefined;'}));
   },
 };
 /** What makes tensors of pictures; bundles that are split have it apart in any case. */
-const imagesApart = apart(/^\.\.\/image\/image\.ts$/, 'image/image.js');
+const imagesApart = apart(/^(\.\.\/)+image\/image\.ts$/, 'image/image.js');
 
 /** Bundles with the run time's settings. */
 export const bundle = (options) => build({...settings, plugins: [workersAsText], ...options});
@@ -143,7 +143,10 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     splitting: true,
     // Makes every part reach these, so that they lie in the chunk that all parts share and not in chunks of their own. Tables of types come
     // first: others are made of them when they are imported.
-    inject: ['types', 'shared', 'plan_module', 'extents', 'feeds', 'arrival', 'blocks', 'discard', 'pieces', 'hash/check', 'hash/wasm', 'home', 'launcher', 'lifetime', 'safetensors', 'storage'].map((name) => join(runtimeFolder, `src/${name}.ts`)),
+    inject: [
+      'values/types', 'devices/shared', 'package/plan_module', 'devices/extents', 'session/feeds', 'package/arrival', 'package/blocks', 'values/discard',
+      'package/pieces', 'hash/check', 'hash/wasm', 'devices/home', 'session/launcher', 'devices/lifetime', 'package/safetensors', 'values/storage',
+    ].map((name) => join(runtimeFolder, `src/${name}.ts`)),
     chunkNames: 'chunk-[hash]',
     outdir: dist,
     plugins,

@@ -1,5 +1,5 @@
 /** The frame of a value in a form: its name, its type, its controls, and what is wrong with it beside them. */
-import {messageOf} from '../src/types.ts';
+import {messageOf} from '../src/values/types.ts';
 import {make} from './dom.ts';
 
 let count = 0;

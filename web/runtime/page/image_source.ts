@@ -1,6 +1,6 @@
 /** An image as an input: a file dropped or chosen, what becomes of its bytes, and a look at what the model gets. */
 import type {PortInfo, Tensor} from '../src/index.ts';
-import type {DType} from '../src/types.ts';
+import type {DType} from '../src/values/types.ts';
 import type {Dimensions} from './dimensions.ts';
 import {make} from './dom.ts';
 import {pixelsOf, readPicture} from './picture.ts';

@@ -1,7 +1,7 @@
 /** NumPy's .npy files (https://numpy.org/neps/nep-0001-npy-format.html), versions 1 to 3. */
-import {decode, encode} from '../src/encoding.ts';
-import {arrayOf} from '../src/tensor.ts';
-import {bytesOf, type DType, product, shapeText, type TensorData} from '../src/types.ts';
+import {decode, encode} from '../src/values/encoding.ts';
+import {arrayOf} from '../src/values/tensor.ts';
+import {bytesOf, type DType, product, shapeText, type TensorData} from '../src/values/types.ts';
 import type {Tensor} from '../src/index.ts';
 
 const TYPES: Readonly<Record<string, DType>> = {

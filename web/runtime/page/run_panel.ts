@@ -1,6 +1,6 @@
 /** The part of a page that has a model: its inputs, the buttons that run it, what came out and where it ran. */
 import type {Model, Output} from '../src/index.ts';
-import {messageOf} from '../src/types.ts';
+import {messageOf} from '../src/values/types.ts';
 import {byId, make} from './dom.ts';
 import {FieldProblem} from './field.ts';
 import {type InputForm, makeForms, readForms} from './inputs.ts';

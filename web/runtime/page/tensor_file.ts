@@ -1,6 +1,6 @@
 /** Tensors in the files that a user gives. */
-import {decode} from '../src/encoding.ts';
-import {bytesOf, type DType, product, shapeText} from '../src/types.ts';
+import {decode} from '../src/values/encoding.ts';
+import {bytesOf, type DType, product, shapeText} from '../src/values/types.ts';
 import type {PortInfo, StringTensor, Tensor} from '../src/index.ts';
 import {readNpy} from './npy.ts';
 import {readTensorProto} from './tensor_proto.ts';

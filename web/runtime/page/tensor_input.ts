@@ -1,5 +1,5 @@
 /** The controls of one tensor: where its values come from, and those values. */
-import {type DType, product, shapeText} from '../src/types.ts';
+import {type DType, product, shapeText} from '../src/values/types.ts';
 import {type PortInfo, type StringTensor, tensor, type Tensor} from '../src/index.ts';
 import type {Dimensions} from './dimensions.ts';
 import {make} from './dom.ts';

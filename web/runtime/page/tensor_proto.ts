@@ -1,6 +1,6 @@
 /** ONNX's TensorProto (onnx.proto3), as its test data keeps tensors in .pb files. */
-import {decode} from '../src/encoding.ts';
-import {bytesOf, type DType, messageOf, product, shapeText} from '../src/types.ts';
+import {decode} from '../src/values/encoding.ts';
+import {bytesOf, type DType, messageOf, product, shapeText} from '../src/values/types.ts';
 import type {StringTensor, Tensor} from '../src/index.ts';
 import {fieldsOf, textOf, varintsOf} from './protobuf.ts';
 

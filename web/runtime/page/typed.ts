@@ -1,6 +1,6 @@
 /** Values typed as text: numbers between commas, spaces or lines, or nested lists that say the shape. */
-import {arrayOf} from '../src/tensor.ts';
-import type {DType, TensorData} from '../src/types.ts';
+import {arrayOf} from '../src/values/tensor.ts';
+import type {DType, TensorData} from '../src/values/types.ts';
 
 export interface Typed {
   readonly data: TensorData;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import type {Buffer, Device, Room} from '../src/device.ts';
-import type {Block} from '../src/home.ts';
+import type {Buffer, Device, Room} from '../src/devices/device.ts';
+import type {Block} from '../src/devices/home.ts';
 import {Blocks} from '../src/tensors/blocks.ts';
 
 const device = {

@@ -3,11 +3,11 @@ import {test} from 'node:test';
 
 import {addDeviceTensors, alternates, grows} from '../../tests/browser/device_tensors.ts';
 import {tinyPackage} from '../../tests/fixtures/tiny.ts';
-import type {Buffer, Device, Room} from '../src/device.ts';
-import type {Block} from '../src/home.ts';
+import type {Buffer, Device, Room} from '../src/devices/device.ts';
+import type {Block} from '../src/devices/home.ts';
 import {load, openDevice} from '../src/index.ts';
 import {Blocks} from '../src/tensors/blocks.ts';
-import {WasmEngine} from '../src/wasm/engine.ts';
+import {WasmEngine} from '../src/devices/wasm/engine.ts';
 
 const tests = new Map<string, () => Promise<void>>();
 addDeviceTensors(tests, ['wasm']);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {Pieces} from '../src/pieces.ts';
+import {Pieces} from '../src/package/pieces.ts';
 import {copyOf} from '../src/shards/copy.ts';
 
 const bytes = (begin: number, end: number): Uint8Array => Uint8Array.from({length: end - begin}, (_, at) => begin + at);

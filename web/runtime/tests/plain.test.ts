@@ -5,7 +5,7 @@ import {test} from 'node:test';
 import {tinyPackage} from '../../tests/fixtures/tiny.ts';
 import {type Feed, GossamerError, load, tensor} from '../src/index.ts';
 import {asTensors} from '../src/plain/plain.ts';
-import type {ValuePort} from '../src/ports.ts';
+import type {ValuePort} from '../src/session/ports.ts';
 
 const port = (name: string, dtype: ValuePort['dtype'], ...shape: (number | string)[]): ValuePort => ({name, dtype, shape, tensor: 0, strings: dtype === 'string'});
 const isInput = (message: RegExp) => (problem: unknown): boolean => {

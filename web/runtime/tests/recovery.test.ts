@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {Lifetime} from '../src/lifetime.ts';
-import {type ModelParts, Recovery, type Reload, TRIES} from '../src/recovery.ts';
-import {GossamerError} from '../src/types.ts';
+import {Lifetime} from '../src/devices/lifetime.ts';
+import {type ModelParts, Recovery, type Reload, TRIES} from '../src/session/recovery.ts';
+import {GossamerError} from '../src/values/types.ts';
 
 const lost = (): GossamerError => new GossamerError('lost', 'gone');
 const later = (ms = 0): Promise<void> => new Promise((resolve) => setImmediate(() => setTimeout(resolve, ms)));

@@ -5,7 +5,7 @@ import {setFlagsFromString} from 'node:v8';
 import {type FileMap, kernelsWasm, seal, tinyPackage, withFile} from '../../tests/fixtures/tiny.ts';
 import {load, type Model, tensor} from '../src/index.ts';
 import {hasRelaxedDots} from '../src/dots/dots.ts';
-import {hasRelaxedSimd} from '../src/wasm/features.ts';
+import {hasRelaxedSimd} from '../src/devices/wasm/features.ts';
 
 const PLAIN = 'kernels.wasm';
 const RELAXED = 'kernels.relaxed.wasm';

@@ -4,8 +4,8 @@ import {test} from 'node:test';
 import {sidePackage} from '../../tests/fixtures/side.ts';
 import {type Json, L, launch, plan, read, STEP_CASES, stepsPackage, T, V} from '../../tests/fixtures/steps.ts';
 import {GossamerError, load, type Model, tensor} from '../src/index.ts';
-import type {Manifest} from '../src/manifest.ts';
-import {extentOf} from '../src/memory.ts';
+import type {Manifest} from '../src/package/manifest.ts';
+import {extentOf} from '../src/session/memory.ts';
 
 const feeds = (x: readonly number[], m: bigint) => ({
   x: tensor(Float32Array.from(x)),

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {decode, encode, fromHalf, halvesOf, numbersOf, toHalf} from '../src/encoding.ts';
-import {fromStorage, toStorage} from '../src/storage.ts';
-import {tensor} from '../src/tensor.ts';
-import {GossamerError} from '../src/types.ts';
+import {decode, encode, fromHalf, halvesOf, numbersOf, toHalf} from '../src/values/encoding.ts';
+import {fromStorage, toStorage} from '../src/values/storage.ts';
+import {tensor} from '../src/values/tensor.ts';
+import {GossamerError} from '../src/values/types.ts';
 
 test('half floats keep every value and round to nearest even', () => {
   for (let bits = 0; bits < 65536; ++bits) {

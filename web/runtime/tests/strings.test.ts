@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {type Port, valuePorts} from '../src/ports.ts';
-import {packStrings, unpackStrings} from '../src/strings.ts';
-import {tensor} from '../src/tensor.ts';
+import {type Port, valuePorts} from '../src/session/ports.ts';
+import {packStrings, unpackStrings} from '../src/values/strings.ts';
+import {tensor} from '../src/values/tensor.ts';
 
 test('strings go into bytes and lengths and come back', () => {
   const texts = ['', 'a', 'Grüße', 'zero\0inside', 'one of seventeen.', '的'];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {forAdapter, type LaunchEntry, type Manifest} from '../src/manifest.ts';
+import {forAdapter, type LaunchEntry, type Manifest} from '../src/package/manifest.ts';
 
 const launch = (kernel: number, hardware?: LaunchEntry['hardware']): LaunchEntry => ({
   kernel, tensors: [0, 1], scalars: [], range: 8, ...(hardware && {hardware}), operations: 0, origin: '', reason: '',

@@ -3,15 +3,15 @@ import {createHash} from 'node:crypto';
 import {test} from 'node:test';
 
 import {kernelsWasm} from '../../tests/fixtures/tiny.ts';
-import type {Launch} from '../src/device.ts';
+import type {Launch} from '../src/devices/device.ts';
 import {Sha256} from '../src/hash/sha256.ts';
 import {Xxh3} from '../src/hash/xxh3.ts';
-import {Arena} from '../src/wasm/arena.ts';
-import {WasmEngine} from '../src/wasm/engine.ts';
-import {hasRelaxedSimd, hasSimd} from '../src/wasm/features.ts';
-import {withMemoryLimits} from '../src/wasm/memory_import.ts';
-import type {SharedKernels} from '../src/wasm/pool.ts';
-import {type Table, tableOf} from '../src/wasm/table.ts';
+import {Arena} from '../src/devices/wasm/arena.ts';
+import {WasmEngine} from '../src/devices/wasm/engine.ts';
+import {hasRelaxedSimd, hasSimd} from '../src/devices/wasm/features.ts';
+import {withMemoryLimits} from '../src/devices/wasm/memory_import.ts';
+import type {SharedKernels} from '../src/devices/wasm/pool.ts';
+import {type Table, tableOf} from '../src/devices/wasm/table.ts';
 
 const hashOf = async (bytes: Uint8Array, piece = bytes.length || 1): Promise<string> => {
   const hash = await Xxh3.create();

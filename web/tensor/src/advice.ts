@@ -1,5 +1,5 @@
 /** What the page can do when a device is lost or full; fetched when one is. */
-import {GossamerError} from '../../runtime/src/types.ts';
+import {GossamerError} from '../../runtime/src/values/types.ts';
 
 const ADVICE: Readonly<Record<string, string>> = {
   lost: 'what was uploaded is still there: compute it again, here or with toDevice(\'cpu\'); what was computed is gone: give modules a saved state (loadStateDict), and make optimizers anew',

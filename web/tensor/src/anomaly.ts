@@ -3,7 +3,7 @@ import {atCaller} from './caller.ts';
 import {codeOf} from './dtype.ts';
 import {type Device, recordNode, type Recorded, Value} from './recording.ts';
 import {isFloat} from './dtype.ts';
-import {shapeText} from '../../runtime/src/types.ts';
+import {shapeText} from '../../runtime/src/values/types.ts';
 
 export interface Anomaly {
   /** 1 where there is NaN, else 0. */

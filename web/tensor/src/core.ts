@@ -1,6 +1,6 @@
 /** A tensor: a value that is recorded, read when asked for, and let go of. */
-import {arrayOf} from '../../runtime/src/tensor.ts';
-import {bytesOf, GossamerError, product, shapeText, type TensorData} from '../../runtime/src/types.ts';
+import {arrayOf} from '../../runtime/src/values/tensor.ts';
+import {bytesOf, GossamerError, product, shapeText, type TensorData} from '../../runtime/src/values/types.ts';
 import {watch} from './anomaly.ts';
 import {category, codeOf, type DType, type DTypeName, dtypeOf, isFloat} from './dtype.ts';
 import {type Data, elements, type Nested, textOf} from './elements.ts';

@@ -1,5 +1,5 @@
 /** Element types of tensors, and which one an operation on two of them has (PyTorch's type promotion). */
-import {type DType as AnyType, GossamerError} from '../../runtime/src/types.ts';
+import {type DType as AnyType, GossamerError} from '../../runtime/src/values/types.ts';
 
 /** f16 travels as Float32Array, bool as Uint8Array of 0 and 1, i64 and u64 as arrays of bigints. */
 export type DType = 'f64' | 'f32' | 'f16' | 'i64' | 'i32' | 'i16' | 'i8' | 'u64' | 'u32' | 'u16' | 'u8' | 'bool';

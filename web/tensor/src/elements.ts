@@ -1,6 +1,6 @@
 /** Elements as the caller gives and sees them: nested arrays, and text. */
-import {tensor as hostTensor} from '../../runtime/src/tensor.ts';
-import {type DType as AnyType, product, shapeText, type TensorData} from '../../runtime/src/types.ts';
+import {tensor as hostTensor} from '../../runtime/src/values/tensor.ts';
+import {type DType as AnyType, product, shapeText, type TensorData} from '../../runtime/src/values/types.ts';
 import {type DType, isFloat} from './dtype.ts';
 import {wrong} from './shape.ts';
 import {copyOf} from './spare.ts';

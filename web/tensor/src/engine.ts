@@ -1,9 +1,9 @@
 /** Where programs run: compiled by the compiler of the page, run by its run time on tensors that stay on the device. */
-import type {Ends} from '../../runtime/src/bindings.ts';
+import type {Ends} from '../../runtime/src/session/bindings.ts';
 import type {ComputeDevice, DeviceTensor, Model} from '../../runtime/src/index.ts';
-import {encode} from '../../runtime/src/encoding.ts';
-import type {Tensor} from '../../runtime/src/tensor.ts';
-import {bytesOf, type DType, GossamerError, product, type TensorData} from '../../runtime/src/types.ts';
+import {encode} from '../../runtime/src/values/encoding.ts';
+import type {Tensor} from '../../runtime/src/values/tensor.ts';
+import {bytesOf, type DType, GossamerError, product, type TensorData} from '../../runtime/src/values/types.ts';
 import type {Snapshot} from './picture.ts';
 import {compilerModule, type Device, type Stored} from './recording.ts';
 import {giveUp} from './spare.ts';

@@ -3,7 +3,7 @@
  * program. Due are new values of parameters, optimizers' states and running statistics: nobody may ever read them, but the next
  * step is computed from them.
  */
-import type {TensorData} from '../../runtime/src/types.ts';
+import type {TensorData} from '../../runtime/src/values/types.ts';
 import {allEngines, type Elements, engineOf} from './engine.ts';
 import {type Device, drop, getRecorder, leafOf, letGo, type Recorded, type Stored, Value, weightsOf} from './recording.ts';
 import {anomalies, type Anomaly} from './anomaly.ts';

@@ -1,7 +1,7 @@
 /** A module as an ONNX model. */
 import type {Traced} from '../../compiler/src/recorder.ts';
-import {encode} from '../../runtime/src/encoding.ts';
-import {shapeText} from '../../runtime/src/types.ts';
+import {encode} from '../../runtime/src/values/encoding.ts';
+import {shapeText} from '../../runtime/src/values/types.ts';
 import {Core} from './core.ts';
 import {apart, synchronize} from './execution.ts';
 import type {Module} from './nn/module.ts';

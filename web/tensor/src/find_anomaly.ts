@@ -1,5 +1,5 @@
 /** What detectAnomaly() has found, where something was watched. */
-import {GossamerError, type TensorData} from '../../runtime/src/types.ts';
+import {GossamerError, type TensorData} from '../../runtime/src/values/types.ts';
 import type {Anomaly} from './anomaly.ts';
 
 /** Throws for the first operation whose flag is set. */

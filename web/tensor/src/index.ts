@@ -29,7 +29,7 @@ export {loadSafetensors, saveSafetensors} from './safetensors.ts';
 export {Floats, type Device} from './recording.ts';
 export type {DType, DTypeName} from './dtype.ts';
 export type {Picture} from './picture.ts';
-export {GossamerError} from '../../runtime/src/types.ts';
+export {GossamerError} from '../../runtime/src/values/types.ts';
 export * as nn from './nn/index.ts';
 export * as optim from './optim/index.ts';
 

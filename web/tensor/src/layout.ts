@@ -1,5 +1,5 @@
 /** Operations that move elements: other shapes, parts, joined parts, elements at indices. */
-import {shapeText} from '../../runtime/src/types.ts';
+import {shapeText} from '../../runtime/src/values/types.ts';
 import {checkPlaces} from './places.ts';
 import {Reductions} from './reductions.ts';
 import {constant, integers, recordNode, type Recorded} from './recording.ts';

@@ -1,7 +1,7 @@
 /** From a recorded program to a model on a device: what a page fetches when its first program is wanted. */
 import {Compiler} from '../../compiler/src/index.ts';
 import {type ComputeDevice, load, type Model} from '../../runtime/src/index.ts';
-import {GossamerError} from '../../runtime/src/types.ts';
+import {GossamerError} from '../../runtime/src/values/types.ts';
 
 /** One for all devices, which stays for the next program. */
 let compiler: Promise<Compiler> | undefined;

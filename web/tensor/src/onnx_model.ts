@@ -1,5 +1,5 @@
 /** An ONNX model as a module, and a module as an ONNX model. */
-import {decode} from '../../runtime/src/encoding.ts';
+import {decode} from '../../runtime/src/values/encoding.ts';
 import {uploaded} from './core.ts';
 import type {DType} from './dtype.ts';
 import type {DynamicAxes, ExportOptions} from './export_onnx.ts';

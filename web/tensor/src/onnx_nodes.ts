@@ -1,5 +1,5 @@
 /** The nodes that a model names (protobuf, onnx.proto: ModelProto.graph, GraphProto.node, NodeProto). */
-import {GossamerError} from '../../runtime/src/types.ts';
+import {GossamerError} from '../../runtime/src/values/types.ts';
 
 export interface OnnxNode {
   readonly name: string;

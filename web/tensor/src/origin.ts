@@ -1,5 +1,5 @@
 /** How gradients find the tensors that take them. */
-import {shapeText} from '../../runtime/src/types.ts';
+import {shapeText} from '../../runtime/src/values/types.ts';
 import type {Value} from './recording.ts';
 import {wrong} from './shape.ts';
 

@@ -1,5 +1,5 @@
 /** Bytes of what a page shows. */
-import {GossamerError} from '../../runtime/src/types.ts';
+import {GossamerError} from '../../runtime/src/values/types.ts';
 
 export type Picture =
   | ImageData | ImageBitmap | HTMLImageElement | HTMLVideoElement | HTMLCanvasElement | OffscreenCanvas | VideoFrame

@@ -1,6 +1,6 @@
 /** Sums of products and windows: matrices, convolutions, pools, normalisation, resampling. */
 import type {Core} from './core.ts';
-import {shapeText} from '../../runtime/src/types.ts';
+import {shapeText} from '../../runtime/src/values/types.ts';
 import {Layout} from './layout.ts';
 import {type Given, optionsOf} from './options.ts';
 import {type Attributes, constant, Floats, integers, recordNode, type Recorded} from './recording.ts';

@@ -1,9 +1,9 @@
 /** What is recorded: the recorder of this realm, and values of its tensors with how many hold each. */
 import {CompileError} from '../../compiler/src/call.ts';
 import {Floats, type Recorded, type RecordedAttributes, Recorder} from '../../compiler/src/recorder.ts';
-import {encode} from '../../runtime/src/encoding.ts';
-import {arrayOf} from '../../runtime/src/tensor.ts';
-import {type DType as AnyType, GossamerError, shapeText, type TensorData} from '../../runtime/src/types.ts';
+import {encode} from '../../runtime/src/values/encoding.ts';
+import {arrayOf} from '../../runtime/src/values/tensor.ts';
+import {type DType as AnyType, GossamerError, shapeText, type TensorData} from '../../runtime/src/values/types.ts';
 import {atCaller} from './caller.ts';
 import type {DType} from './dtype.ts';
 

@@ -3,7 +3,7 @@ import type {Core} from './core.ts';
 import {isFloat} from './dtype.ts';
 import {Elementwise} from './elementwise.ts';
 import {constant, integers, type Attributes} from './recording.ts';
-import {shapeText} from '../../runtime/src/types.ts';
+import {shapeText} from '../../runtime/src/values/types.ts';
 import {axisOf, wrong} from './shape.ts';
 
 /** One axis, some, or all of them; counted from the end where negative. */

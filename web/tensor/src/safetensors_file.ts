@@ -1,9 +1,9 @@
 /** State as a file (https://github.com/huggingface/safetensors, "Format"), as PyTorch reads and writes it. */
 import {Xxh3} from '../../runtime/src/hash/xxh3.ts';
-import {Pieces} from '../../runtime/src/pieces.ts';
-import {readSafetensors} from '../../runtime/src/safetensors.ts';
-import {decode, encode} from '../../runtime/src/encoding.ts';
-import {GossamerError, product} from '../../runtime/src/types.ts';
+import {Pieces} from '../../runtime/src/package/pieces.ts';
+import {readSafetensors} from '../../runtime/src/package/safetensors.ts';
+import {decode, encode} from '../../runtime/src/values/encoding.ts';
+import {GossamerError, product} from '../../runtime/src/values/types.ts';
 import {type DType, isDType} from './dtype.ts';
 import {Tensor} from './tensor.ts';
 

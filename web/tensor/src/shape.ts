@@ -1,5 +1,5 @@
 /** Arithmetic of shapes, in elements; row-major. */
-import {GossamerError, product, shapeText} from '../../runtime/src/types.ts';
+import {GossamerError, product, shapeText} from '../../runtime/src/values/types.ts';
 import {atCaller} from './caller.ts';
 
 export type Shape = readonly number[];

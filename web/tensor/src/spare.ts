@@ -1,5 +1,5 @@
 /** Copies of callers' arrays, in memory of earlier ones: fresh memory is made ready page by page, which takes longer than the copy. */
-import type {TensorData} from '../../runtime/src/types.ts';
+import type {TensorData} from '../../runtime/src/values/types.ts';
 
 /** Bytes from which that counts, and up to which memory is kept. */
 const [LEAST, LARGEST] = [2 ** 16, 2 ** 26];

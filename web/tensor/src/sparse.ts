@@ -1,5 +1,5 @@
 /** Tensors of mostly zeros: elements, which are a tensor and have gradients, at places that the page knows. */
-import {product, shapeText} from '../../runtime/src/types.ts';
+import {product, shapeText} from '../../runtime/src/values/types.ts';
 import type {Data} from './elements.ts';
 import {axisOf, compareShapes, computeStrides, indexToPos, inferShape, posToIndex, type Shape, shapeOf, wrong} from './shape.ts';
 import {type Axes} from './reductions.ts';

@@ -3,8 +3,8 @@
  * `?wasm=URL` of the import says. Where it is not there, operations throw, until init() is given it.
  */
 import {getModule, type WasmSource} from '../../compiler/src/module.ts';
-import {GossamerError} from '../../runtime/src/types.ts';
-import {packageFile} from '../../runtime/src/wasm/package_file.ts';
+import {GossamerError} from '../../runtime/src/values/types.ts';
+import {packageFile} from '../../runtime/src/devices/wasm/package_file.ts';
 import {setMissing, startRecorder} from './recording.ts';
 
 /** Takes compiler.wasm from elsewhere: its bytes, module or address. Needed only where the import did not find it. */

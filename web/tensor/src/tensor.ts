@@ -1,5 +1,5 @@
 /** Tensors of a page: made from arrays, numbers and images; everything else is inherited, a file for each kind of operation. */
-import {shapeText, type TensorData} from '../../runtime/src/types.ts';
+import {shapeText, type TensorData} from '../../runtime/src/values/types.ts';
 import {InPlace} from './composed/in_place.ts';
 import {arrayFor, byteSize, Core, leafOn, MAKE, uploaded} from './core.ts';
 import type {Data, Nested} from './elements.ts';

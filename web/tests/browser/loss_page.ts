@@ -10,8 +10,8 @@ import {
   type Model,
   tensor,
 } from '../../runtime/src/index.ts';
-import {getGpu} from '../../runtime/src/webgpu/adapter.ts';
-import {findContext} from '../../runtime/src/webgl/context.ts';
+import {getGpu} from '../../runtime/src/devices/webgpu/adapter.ts';
+import {findContext} from '../../runtime/src/devices/webgl/context.ts';
 import {sidePackage} from '../fixtures/side.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {type FileMap, tinyFolder, tinyPackage} from '../fixtures/tiny.ts';

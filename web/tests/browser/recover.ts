@@ -1,7 +1,7 @@
 /** What a model says and does about a lost device. Many losses at bad moments: loss_page.ts. */
 import {type DeviceKind, load, type Loss} from '../../runtime/src/index.ts';
-import {getGpu} from '../../runtime/src/webgpu/adapter.ts';
-import {findContext} from '../../runtime/src/webgl/context.ts';
+import {getGpu} from '../../runtime/src/devices/webgpu/adapter.ts';
+import {findContext} from '../../runtime/src/devices/webgl/context.ts';
 import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
 import {check, k, ramp, rejects, same} from './check.ts';
 

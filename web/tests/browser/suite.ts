@@ -192,7 +192,7 @@ tests.set('webgpu: memory that cannot be had is an error, and the model lives on
 });
 
 tests.set('webgl: a lost context is a clear error, and the next load works', async () => {
-  const {findContext} = await import('../../runtime/src/webgl/context.ts');
+  const {findContext} = await import('../../runtime/src/devices/webgl/context.ts');
   using model = await load(await tinyPackage('webgl', {n: 4}));
   const context = findContext();
   if (typeof context === 'string') throw new Error(context);
@@ -202,7 +202,7 @@ tests.set('webgl: a lost context is a clear error, and the next load works', asy
 });
 
 tests.set('webgpu: a lost device is a clear error, and the next load works', async () => {
-  const {getGpu} = await import('../../runtime/src/webgpu/adapter.ts');
+  const {getGpu} = await import('../../runtime/src/devices/webgpu/adapter.ts');
   using model = await load(await tinyPackage('webgpu', {n: 4}));
   const gpu = await getGpu();
   gpu.device.destroy();

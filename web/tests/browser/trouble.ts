@@ -1,6 +1,6 @@
 /** What GPUs run out of and complain about: each says which tensor or kernel, and of which node. */
 import {type DeviceKind, load, type Model, type Output, tensor} from '../../runtime/src/index.ts';
-import {KEPT_BYTES} from '../../runtime/src/webgpu/staging.ts';
+import {KEPT_BYTES} from '../../runtime/src/devices/webgpu/staging.ts';
 import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
 import {check, k, ramp, rejects, same} from './check.ts';
 

@@ -1,5 +1,5 @@
 /** Runs one case in the page: loads the package, runs it and posts the outputs' bytes to the server. */
-import {decode, encode} from '../../runtime/src/encoding.ts';
+import {decode, encode} from '../../runtime/src/values/encoding.ts';
 import {runJob} from '../../rpc/src/job.ts';
 import {type Feed, load, type Model, type StringTensor, tensor, type Tensor} from '../../runtime/src/index.ts';
 import {keepLimits} from './limits.ts';

@@ -1,13 +1,13 @@
 /** The state that a generation leaves, from which others go on. */
-import {isOnDevice} from '../bindings.ts';
-import type {Manifest} from '../manifest.ts';
-import {Pieces} from '../pieces.ts';
-import {type ValuePort, valuePorts} from '../ports.ts';
-import {readSafetensors} from '../safetensors.ts';
-import {fromStorage, toStorage} from '../storage.ts';
-import type {Tensor} from '../tensor.ts';
+import {isOnDevice} from '../session/bindings.ts';
+import type {Manifest} from '../package/manifest.ts';
+import {Pieces} from '../package/pieces.ts';
+import {type ValuePort, valuePorts} from '../session/ports.ts';
+import {readSafetensors} from '../package/safetensors.ts';
+import {fromStorage, toStorage} from '../values/storage.ts';
+import type {Tensor} from '../values/tensor.ts';
 import type {DeviceTensor} from '../tensors/tensors.ts';
-import {ARRAYS, bytesOf, type DType, GossamerError, product, shapeText, type TensorData} from '../types.ts';
+import {ARRAYS, bytesOf, type DType, GossamerError, product, shapeText, type TensorData} from '../values/types.ts';
 
 /** A state whose rows can be taken back (rows/rows.ts). */
 export type Grown = DeviceTensor & {readonly axis?: number; first?(rows: number): DeviceTensor};

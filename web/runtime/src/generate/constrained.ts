@@ -1,5 +1,5 @@
 /** Text whose tokens are restricted: which may follow depends on the token before, which is read each time. */
-import {GossamerError} from '../types.ts';
+import {GossamerError} from '../values/types.ts';
 import {logprobsOf} from './logprobs.ts';
 import type {GenerateOptions, TokenConstraint} from './options.ts';
 import type {Reader} from './reader.ts';

@@ -1,10 +1,10 @@
 /** What runs of a language model take besides tokens, sampling and state: masks and positions. */
-import type {Feed} from '../feeds.ts';
-import type {Manifest} from '../manifest.ts';
-import {valuePorts} from '../ports.ts';
-import {arrayOf} from '../tensor.ts';
+import type {Feed} from '../session/feeds.ts';
+import type {Manifest} from '../package/manifest.ts';
+import {valuePorts} from '../session/ports.ts';
+import {arrayOf} from '../values/tensor.ts';
 import type {ComputeDevice, DeviceTensor} from '../tensors/tensors.ts';
-import {type DType, GossamerError, product} from '../types.ts';
+import {type DType, GossamerError, product} from '../values/types.ts';
 
 /** Masks on webgpu have room for so many tokens at least. */
 const LEAST = 1024;

@@ -1,6 +1,6 @@
 /** Text from a language model. A file of its own, as few models have it. */
-import type {Model} from '../model.ts';
-import {GossamerError} from '../types.ts';
+import type {Model} from '../session/model.ts';
+import {GossamerError} from '../values/types.ts';
 import {batched} from './batched.ts';
 import {constrained} from './constrained.ts';
 import {logprobsOf} from './logprobs.ts';

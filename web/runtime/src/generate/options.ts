@@ -1,6 +1,6 @@
-import type {Feed} from '../feeds.ts';
-import type {Tensor} from '../tensor.ts';
-import {GossamerError} from '../types.ts';
+import type {Feed} from '../session/feeds.ts';
+import type {Tensor} from '../values/tensor.ts';
+import {GossamerError} from '../values/types.ts';
 import type {GenerationCache} from './cache.ts';
 import type {TokenLogprobs} from './logprobs.ts';
 

@@ -2,7 +2,7 @@
  * Text whose next tokens are guessed by what followed the same tokens before; one run checks several guesses (prompt lookup decoding,
  * https://github.com/apoorvumang/prompt-lookup-decoding). The text is that of greedy choice.
  */
-import {GossamerError} from '../types.ts';
+import {GossamerError} from '../values/types.ts';
 import type {GenerateOptions} from './options.ts';
 import type {Steps} from './steps.ts';
 

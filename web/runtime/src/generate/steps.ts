@@ -1,6 +1,6 @@
 /** Runs of a language model, each of which takes the token that the one before chose. */
-import type {Feed} from '../feeds.ts';
-import type {Model} from '../model.ts';
+import type {Feed} from '../session/feeds.ts';
+import type {Model} from '../session/model.ts';
 import type {ComputeDevice, DeviceTensor} from '../tensors/tensors.ts';
 import type * as Tensors from '../tensors/tensors.ts';
 import type {GenerationCache, Grown} from './cache.ts';

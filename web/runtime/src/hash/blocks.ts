@@ -1,8 +1,8 @@
 /** Checks large files by the SHA-256 of their blocks, on a thread of its own: copying and asking take as long as all else that a load does. A bundle of its own. */
-import {BLOCK} from '../blocks.ts';
-import {discard} from '../discard.ts';
-import type {FileEntry} from '../manifest.ts';
-import type {Thread} from '../wasm/thread.ts';
+import {BLOCK} from '../package/blocks.ts';
+import {discard} from '../values/discard.ts';
+import type {FileEntry} from '../package/manifest.ts';
+import type {Thread} from '../devices/wasm/thread.ts';
 import {type Digested, digester} from './digester.ts';
 import type {Check} from './check.ts';
 
@@ -15,7 +15,7 @@ const here = digester();
 let idle: ReturnType<typeof setTimeout> | undefined;
 
 async function start(): Promise<Thread> {
-  const {startThread} = await import('../wasm/device.ts');
+  const {startThread} = await import('../devices/wasm/device.ts');
   return startThread(true, (started) => started);
 }
 

@@ -1,6 +1,6 @@
 /** Whether a file is the one that its manifest lists. */
-import {BLOCK} from '../blocks.ts';
-import type {FileEntry} from '../manifest.ts';
+import {BLOCK} from '../package/blocks.ts';
+import type {FileEntry} from '../package/manifest.ts';
 import {hexOf} from './hex.ts';
 
 export interface Check {

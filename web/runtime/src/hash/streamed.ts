@@ -1,5 +1,5 @@
 /** Checks files as they arrive: outside of pages, where pages are not secure, and of packages whose manifests list no blocks. A bundle of its own. */
-import type {FileEntry} from '../manifest.ts';
+import type {FileEntry} from '../package/manifest.ts';
 import {type Check, hasNodeHash} from './check.ts';
 import {Sha256} from './sha256.ts';
 import type {WholeSha256} from './whole_sha256.ts';

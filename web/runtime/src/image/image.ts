@@ -2,11 +2,11 @@
  * Pictures that become tensors where these lie: resized and normalised as docs/specs/preprocessing.md has it, on GPUs in 32-bit
  * floats. What ComputeDevice.image() loads.
  */
-import type {Home} from '../home.ts';
-import type {Tensor} from '../tensor.ts';
-import {type DType, GossamerError, shapeText} from '../types.ts';
-import type {WebGlDevice} from '../webgl/device.ts';
-import type {WebGpuDevice} from '../webgpu/device.ts';
+import type {Home} from '../devices/home.ts';
+import type {Tensor} from '../values/tensor.ts';
+import {type DType, GossamerError, shapeText} from '../values/types.ts';
+import type {WebGlDevice} from '../devices/webgl/device.ts';
+import type {WebGpuDevice} from '../devices/webgpu/device.ts';
 import {defaultNormal, fit, type Fitted, imageTensor, LIMITS, type Layout, tapsOf} from './preprocess.ts';
 import {prepare as onWebGl} from './webgl_image.ts';
 import {prepare as onWebGpu} from './webgpu_image.ts';

@@ -1,5 +1,5 @@
 /** The bytes of what has pixels. */
-import {GossamerError} from '../types.ts';
+import {GossamerError} from '../values/types.ts';
 import type {Picture} from './preprocess.ts';
 import type {ImageSource} from './work.ts';
 

@@ -2,8 +2,8 @@
  * A picture as the tensor that a model is fed with: docs/specs/preprocessing.md. tools/gossamer/runners/preprocess.cc
  * implements it with the same arithmetic, so a page and the command line give a model the same numbers.
  */
-import {arrayOf, type Tensor} from '../tensor.ts';
-import type {DType, TensorData} from '../types.ts';
+import {arrayOf, type Tensor} from '../values/tensor.ts';
+import type {DType, TensorData} from '../values/types.ts';
 
 /** R, G, B, A bytes, row-major from the top left, upright; alpha is not multiplied in. */
 export interface Picture {

@@ -1,6 +1,6 @@
 /** Pictures to tensors on WebGL 2: lines first, then columns, in two draws. */
-import {GossamerError, type DType} from '../types.ts';
-import type {Texture} from '../webgl/texture.ts';
+import {GossamerError, type DType} from '../values/types.ts';
+import type {Texture} from '../devices/webgl/texture.ts';
 import type {ImageSource, Work} from './work.ts';
 
 const VERTEX = `#version 300 es

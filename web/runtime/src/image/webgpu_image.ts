@@ -1,6 +1,6 @@
 /** Pictures to tensors on WebGPU: lines first, then columns, in two passes. */
-import type {DType} from '../types.ts';
-import type {GpuBufferHolder} from '../webgpu/device.ts';
+import type {DType} from '../values/types.ts';
+import type {GpuBufferHolder} from '../devices/webgpu/device.ts';
 import {pictureOf} from './pixels.ts';
 import type {ImageSource, Work} from './work.ts';
 

@@ -1,9 +1,9 @@
 /** Values of inputs that run() may leave out: defaults.safetensors, which packages with such inputs have. */
-import {decode} from '../encoding.ts';
-import type {Pieces} from '../pieces.ts';
-import {type Port, valuePorts} from '../ports.ts';
-import {readSafetensors, storedType} from '../safetensors.ts';
-import {bytesOf, GossamerError, product} from '../types.ts';
+import {decode} from '../values/encoding.ts';
+import type {Pieces} from '../package/pieces.ts';
+import {type Port, valuePorts} from '../session/ports.ts';
+import {readSafetensors, storedType} from '../package/safetensors.ts';
+import {bytesOf, GossamerError, product} from '../values/types.ts';
 
 /** The inputs with their defaults. Throws 'damaged' for a default that does not fit its input. */
 export function withDefaults(inputs: readonly Port[], file: Pieces): Port[] {

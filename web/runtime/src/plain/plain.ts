@@ -1,8 +1,8 @@
 /** Feeds without a shape or an element type: what run() loads when values come as plain arrays. */
-import type {Part} from '../feeds.ts';
-import type {ValuePort} from '../ports.ts';
-import {arrayOf, type StringTensor, tensor, type Tensor} from '../tensor.ts';
-import {GossamerError, product, shapeText} from '../types.ts';
+import type {Part} from '../session/feeds.ts';
+import type {ValuePort} from '../session/ports.ts';
+import {arrayOf, type StringTensor, tensor, type Tensor} from '../values/tensor.ts';
+import {GossamerError, product, shapeText} from '../values/types.ts';
 
 type Extent = number | string;
 /** Values in row-major order. `shape`: as nesting or the caller gives it. */

@@ -1,7 +1,7 @@
-import {gather, type Feed} from '../feeds.ts';
-import type {ModelParts} from '../recovery.ts';
-import {type Output, tensor} from '../tensor.ts';
-import {type DType, product} from '../types.ts';
+import {gather, type Feed} from '../session/feeds.ts';
+import type {ModelParts} from '../session/recovery.ts';
+import {type Output, tensor} from '../values/tensor.ts';
+import {type DType, product} from '../values/types.ts';
 
 /** What a profile needs of a model. */
 export interface Profiled {

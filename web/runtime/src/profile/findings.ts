@@ -1,5 +1,5 @@
 /** What a profile says. */
-import type {DeviceKind} from '../types.ts';
+import type {DeviceKind} from '../values/types.ts';
 
 /** One launch of a run, in the order of the run. */
 export interface LaunchProfile {

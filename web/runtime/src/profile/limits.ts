@@ -2,8 +2,8 @@
  * What a device reaches at most: a copy of 16 MiB, which is more than caches near the arithmetic hold, and multiply-adds
  * that wait for nothing but each other.
  */
-import type {Device, Extent, Kernel} from '../device.ts';
-import {open as openWasm} from '../wasm/device.ts';
+import type {Device, Extent, Kernel} from '../devices/device.ts';
+import {open as openWasm} from '../devices/wasm/device.ts';
 import type {Limits} from './findings.ts';
 import {limitsModule, operationsAnItem} from './limits_module.ts';
 import {byRepetition} from './repetition.ts';

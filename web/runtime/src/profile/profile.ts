@@ -1,12 +1,12 @@
 /** Where a model's time goes: what Model.profile() loads, so that pages that do not measure do not load it. */
-import type {Queue, Recording} from '../device.ts';
-import type {Feed} from '../feeds.ts';
-import type {LaunchEntry, Manifest} from '../manifest.ts';
-import {resolve} from '../memory.ts';
-import type {Recorded, Session} from '../session.ts';
-import type {Output} from '../tensor.ts';
-import {bytesOf, type DeviceKind} from '../types.ts';
-import type {WebGpuDevice} from '../webgpu/device.ts';
+import type {Queue, Recording} from '../devices/device.ts';
+import type {Feed} from '../session/feeds.ts';
+import type {LaunchEntry, Manifest} from '../package/manifest.ts';
+import {resolve} from '../session/memory.ts';
+import type {Recorded, Session} from '../session/session.ts';
+import type {Output} from '../values/tensor.ts';
+import {bytesOf, type DeviceKind} from '../values/types.ts';
+import type {WebGpuDevice} from '../devices/webgpu/device.ts';
 import {anyFeeds, type Profiled} from './feeds.ts';
 import type {Findings, KernelProfile, LaunchProfile, Limits, Profile} from './findings.ts';
 import {limitsOf} from './limits.ts';

@@ -1,6 +1,6 @@
 /** Times by the caller's clock: a launch many times in one submission, less what an empty one takes. */
-import type {Device, Executable, Recording} from '../device.ts';
-import type {WebGlDevice} from '../webgl/device.ts';
+import type {Device, Executable, Recording} from '../devices/device.ts';
+import type {WebGlDevice} from '../devices/webgl/device.ts';
 
 /** So often at most in one submission. */
 const MOST = 2000;

@@ -1,7 +1,7 @@
 /** Times by the GPU's clock: a pass a launch, with a timestamp at both ends. */
-import type {Recording} from '../device.ts';
-import type {Gpu} from '../webgpu/adapter.ts';
-import type {GpuRecording} from '../webgpu/device.ts';
+import type {Recording} from '../devices/device.ts';
+import type {Gpu} from '../devices/webgpu/adapter.ts';
+import type {GpuRecording} from '../devices/webgpu/device.ts';
 
 export const hasTimestamps = ({device}: Gpu): boolean => device.features.has('timestamp-query');
 

@@ -2,18 +2,18 @@
  * States that grow by rows where they lie (docs/specs/package.md): memory with room for more rows than there are, of which a run writes
  * the new ones alone. A file of its own, as few packages have such.
  */
-import {type Ends, isOnDevice, type Keeper, type OnDevice} from '../bindings.ts';
-import {take} from '../feeds.ts';
-import type {Block, Home} from '../home.ts';
-import type {DimEntry, Manifest} from '../manifest.ts';
-import {resolve} from '../memory.ts';
-import type {Port} from '../ports.ts';
-import {toStorage} from '../storage.ts';
-import {arrayOf, type Output, type Tensor} from '../tensor.ts';
+import {type Ends, isOnDevice, type Keeper, type OnDevice} from '../session/bindings.ts';
+import {take} from '../session/feeds.ts';
+import type {Block, Home} from '../devices/home.ts';
+import type {DimEntry, Manifest} from '../package/manifest.ts';
+import {resolve} from '../session/memory.ts';
+import type {Port} from '../session/ports.ts';
+import {toStorage} from '../values/storage.ts';
+import {arrayOf, type Output, type Tensor} from '../values/tensor.ts';
 import type {DeviceTensor as AnyTensor} from '../tensors/device_tensor.ts';
 import type {PartOptions} from '../tensors/part.ts';
-import {bytesOf, type DType, GossamerError, LARGEST, product, type TensorData, within} from '../types.ts';
-import type {GpuBufferHolder} from '../webgpu/device.ts';
+import {bytesOf, type DType, GossamerError, LARGEST, product, type TensorData, within} from '../values/types.ts';
+import type {GpuBufferHolder} from '../devices/webgpu/device.ts';
 
 /** The least that is made, in rows: a short generation never moves its caches. */
 const LEAST = 64;

@@ -1,6 +1,6 @@
 /** A second reader of a file that arrives. */
-import {BLOCK} from '../blocks.ts';
-import type {Pieces} from '../pieces.ts';
+import {BLOCK} from '../package/blocks.ts';
+import type {Pieces} from '../package/pieces.ts';
 
 /** Is read at a time: of larger parts browsers keep copies until some collection. */
 const PART = 2 ** 20;

@@ -1,8 +1,8 @@
 /** Files of weights that are kept, by the SHA-256 of their content; a bundle of its own, which load() fetches for such packages. */
-import {Arrival} from '../arrival.ts';
+import {Arrival} from '../package/arrival.ts';
 import {hexOf} from '../hash/hex.ts';
-import type {FileEntry} from '../manifest.ts';
-import type {Pieces} from '../pieces.ts';
+import type {FileEntry} from '../package/manifest.ts';
+import type {Pieces} from '../package/pieces.ts';
 import {copyOf} from './copy.ts';
 
 /** Where they are kept. */

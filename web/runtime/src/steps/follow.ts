@@ -1,7 +1,7 @@
 /** Following the steps of a host program (docs/specs/host.md). */
-import type {Num} from '../fields.ts';
-import type {Step} from '../manifest_table.ts';
-import {SAFE} from '../types.ts';
+import type {Num} from '../package/fields.ts';
+import type {Step} from '../package/manifest_table.ts';
+import {SAFE} from '../values/types.ts';
 
 /** Variables are exact integers. */
 const clampSafe = (value: number): number =>

@@ -1,13 +1,13 @@
 /** Runs of packages whose host program has steps: recordings of the launches between them, reads and copies. A bundle of its own. */
-import type {Extent, Recording} from '../device.ts';
-import type {Lane} from '../lane.ts';
-import {keep, type Launcher} from '../launcher.ts';
-import type {LaunchEntry} from '../manifest.ts';
-import {extentOf, resolve} from '../memory.ts';
-import {decode} from '../encoding.ts';
-import {fromStorage, toStorage} from '../storage.ts';
-import type {Tensor} from '../tensor.ts';
-import {GossamerError, SAFE, within} from '../types.ts';
+import type {Extent, Recording} from '../devices/device.ts';
+import type {Lane} from '../devices/lane.ts';
+import {keep, type Launcher} from '../session/launcher.ts';
+import type {LaunchEntry} from '../package/manifest.ts';
+import {extentOf, resolve} from '../session/memory.ts';
+import {decode} from '../values/encoding.ts';
+import {fromStorage, toStorage} from '../values/storage.ts';
+import type {Tensor} from '../values/tensor.ts';
+import {GossamerError, SAFE, within} from '../values/types.ts';
 import {runSteps} from './follow.ts';
 
 interface Range {

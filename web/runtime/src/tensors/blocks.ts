@@ -1,8 +1,8 @@
 /** Memory of tensors that stay on a device: what one has no use for is the next one's. */
-import type {Buffer, Device, Extent} from '../device.ts';
-import {classOf, sizeOf} from '../extents.ts';
-import type {Block, BlockPool} from '../home.ts';
-import {type DType, GossamerError} from '../types.ts';
+import type {Buffer, Device, Extent} from '../devices/device.ts';
+import {classOf, sizeOf} from '../devices/extents.ts';
+import type {Block, BlockPool} from '../devices/home.ts';
+import {type DType, GossamerError} from '../values/types.ts';
 
 /** At rest at least; else as much as is in use. */
 const KEPT_BYTES = 64 * 2 ** 20;

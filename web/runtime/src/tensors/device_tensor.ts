@@ -1,18 +1,18 @@
 /** Tensors that stay on a device, and the devices that models and tensors share. */
-import {type Fed, type Header, type Held, isHeld, isOnDevice, type Keeper, type OnDevice, type Sites} from '../bindings.ts';
-import {KINDS, openBackend} from '../choose.ts';
-import type {Extent} from '../device.ts';
-import {type Block, Home} from '../home.ts';
+import {type Fed, type Header, type Held, isHeld, isOnDevice, type Keeper, type OnDevice, type Sites} from '../session/bindings.ts';
+import {KINDS, openBackend} from '../devices/choose.ts';
+import type {Extent} from '../devices/device.ts';
+import {type Block, Home} from '../devices/home.ts';
 import type {ImageOptions, ImageSource} from '../image/image.ts';
-import {take} from '../feeds.ts';
-import type {Manifest} from '../manifest.ts';
-import {fromStorage, toStorage} from '../storage.ts';
-import {type StringTensor, tensor as hostTensor, type Tensor} from '../tensor.ts';
-import type {WebGlDevice} from '../webgl/device.ts';
-import type {GpuBufferHolder, WebGpuDevice} from '../webgpu/device.ts';
+import {take} from '../session/feeds.ts';
+import type {Manifest} from '../package/manifest.ts';
+import {fromStorage, toStorage} from '../values/storage.ts';
+import {type StringTensor, tensor as hostTensor, type Tensor} from '../values/tensor.ts';
+import type {WebGlDevice} from '../devices/webgl/device.ts';
+import type {GpuBufferHolder, WebGpuDevice} from '../devices/webgpu/device.ts';
 import {Blocks} from './blocks.ts';
 import {type PartOptions, rangeOf} from './part.ts';
-import {about, bytesOf, type DeviceKind, type DType, GossamerError, product, shapeText, type TensorData} from '../types.ts';
+import {about, bytesOf, type DeviceKind, type DType, GossamerError, product, shapeText, type TensorData} from '../values/types.ts';
 
 /** Element types as models have them on a kind of device; undefined: it has no such type. */
 function storageOf(kind: DeviceKind, dtype: DType): DType | undefined {

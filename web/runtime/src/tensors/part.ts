@@ -1,4 +1,4 @@
-import {GossamerError, product, shapeText} from '../types.ts';
+import {GossamerError, product, shapeText} from '../values/types.ts';
 
 /** A part of a tensor. */
 export interface PartOptions {

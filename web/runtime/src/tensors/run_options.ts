@@ -1,7 +1,7 @@
 /** Where the outputs of a run go. */
-import type {Ends} from '../bindings.ts';
-import type {Manifest} from '../manifest.ts';
-import {GossamerError} from '../types.ts';
+import type {Ends} from '../session/bindings.ts';
+import type {Manifest} from '../package/manifest.ts';
+import {GossamerError} from '../values/types.ts';
 import {deviceOf} from './device_tensor.ts';
 
 export interface RunOptions {

@@ -1,10 +1,10 @@
 /** What a model keeps on its device from run to run: caches of keys and values, weights in training. */
-import {areParts, type Feed} from '../feeds.ts';
-import type {Home} from '../home.ts';
-import type {Manifest} from '../manifest.ts';
-import {type ValuePort, valuePorts} from '../ports.ts';
-import {arrayOf, type Output, tensor, type Tensor} from '../tensor.ts';
-import {type DType, GossamerError, product} from '../types.ts';
+import {areParts, type Feed} from '../session/feeds.ts';
+import type {Home} from '../devices/home.ts';
+import type {Manifest} from '../package/manifest.ts';
+import {type ValuePort, valuePorts} from '../session/ports.ts';
+import {arrayOf, type Output, tensor, type Tensor} from '../values/tensor.ts';
+import {type DType, GossamerError, product} from '../values/types.ts';
 import {type ComputeDevice, deviceOf, type DeviceTensor} from './device_tensor.ts';
 import type {Location, RunOptions} from './run_options.ts';
 

@@ -1,5 +1,5 @@
 /** Attention and transformers (PyTorch's MultiheadAttention and TransformerEncoderLayer). */
-import {shapeText} from '../../../runtime/src/types.ts';
+import {shapeText} from '../../../runtime/src/values/types.ts';
 import {type Given, optionsOf} from '../options.ts';
 import {wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';

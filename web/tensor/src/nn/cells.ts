@@ -2,7 +2,7 @@
 import {type Given, optionsOf} from '../options.ts';
 import {wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
-import {shapeText} from '../../../runtime/src/types.ts';
+import {shapeText} from '../../../runtime/src/values/types.ts';
 import {Module, Parameter} from './module.ts';
 
 abstract class Cell extends Module {

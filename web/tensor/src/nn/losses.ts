@@ -1,6 +1,6 @@
 /** Losses; PyTorch's definitions, the mean over all elements unless told otherwise. */
 import {compareShapes, wrong} from '../shape.ts';
-import {shapeText} from '../../../runtime/src/types.ts';
+import {shapeText} from '../../../runtime/src/values/types.ts';
 import {tidy} from '../core.ts';
 import {type Given, optionsOf} from '../options.ts';
 import {Tensor} from '../tensor.ts';

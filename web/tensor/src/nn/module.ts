@@ -1,5 +1,5 @@
 /** Modules: parameters and other modules under names, and what is done with all of them. */
-import {GossamerError, shapeText} from '../../../runtime/src/types.ts';
+import {GossamerError, shapeText} from '../../../runtime/src/values/types.ts';
 import {MAKE} from '../core.ts';
 import type {Data} from '../elements.ts';
 import {flushOlder} from '../execution.ts';

@@ -3,7 +3,7 @@ import type {Recorded} from '../recording.ts';
 import {type Given, optionsOf} from '../options.ts';
 import {wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
-import {shapeText} from '../../../runtime/src/types.ts';
+import {shapeText} from '../../../runtime/src/values/types.ts';
 import * as F from './functional.ts';
 import {Module, Parameter} from './module.ts';
 

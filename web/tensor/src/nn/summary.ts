@@ -1,5 +1,5 @@
 /** A model as a table: its modules, what they give and how many parameters they have. */
-import {shapeText} from '../../../runtime/src/types.ts';
+import {shapeText} from '../../../runtime/src/values/types.ts';
 import {Tensor} from '../tensor.ts';
 import {traced} from '../tracing.ts';
 import type {Module} from './module.ts';

@@ -1,5 +1,5 @@
 /** Arithmetic that is recorded once and then replayed as a whole: what a step does to all parameters is one call of the recorder. */
-import {decode} from '../../../runtime/src/encoding.ts';
+import {decode} from '../../../runtime/src/values/encoding.ts';
 import {uploaded} from '../core.ts';
 import type {DType} from '../dtype.ts';
 import {constant, type Device, getRecorder, letGo, recordNode, type Recorded, type Value} from '../recording.ts';

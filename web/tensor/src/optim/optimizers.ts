@@ -1,5 +1,5 @@
 /** Optimizers with PyTorch's arithmetic. A step is recorded; it runs with whatever is read next, or when the next step begins. */
-import {arrayOf} from '../../../runtime/src/tensor.ts';
+import {arrayOf} from '../../../runtime/src/values/tensor.ts';
 import {uploaded} from '../core.ts';
 import {flushOlder, stepped} from '../execution.ts';
 import {type Recorded, Value} from '../recording.ts';
