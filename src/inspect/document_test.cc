@@ -18,7 +18,8 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 }
 
 // x [batch, 4] -> Relu -> MatMul by a weight -> two operators that are unknown -> y; z = Relu(x).
-std::string model_with_unknown_operators() {
+// `declared`: the file states the shape of what the second one makes.
+std::string model_with_unknown_operators(bool declared = false) {
   onnx::Message graph;
   graph.add(1, onnx::node("Relu", {"x"}, {"a"}, {}, "block.0/relu"));
   graph.add(1, onnx::node("MatMul", {"a", "w"}, {"b"}, {}, "block.0/product"));
@@ -30,6 +31,7 @@ std::string model_with_unknown_operators() {
   graph.add(5, onnx::floats("w", {4, 2}, {1, -1, 0, 0, 2, 3, 4, 5}));
   graph.add(11, onnx::value("x", {"batch", "4"}));
   graph.add(12, onnx::value("y", {"batch", "2"})).add(12, onnx::value("z", {"batch", "4"}));
+  if (declared) graph.add(13, onnx::value("d", {"batch", "2"}));
   onnx::Message model;
   model.integer(1, 8).add(7, graph).add(8, onnx::opset(17)).add(8, onnx::opset(1, "com.example"));
   return model.bytes;
@@ -51,6 +53,18 @@ TEST(Examine, FindsAllUnknownOperatorsAndTheShapesBeforeThem) {
   ASSERT_TRUE(product.shape_known);
   EXPECT_EQ(product.shape.size(), 2u);
   EXPECT_FALSE(graph.values[graph.nodes[2].outputs[0]].shape_known);
+}
+
+TEST(Examine, GoesOnWithShapesThatTheFileStates) {
+  const std::string model = model_with_unknown_operators(true);
+  const auto examined = examine(bytes_of(model), nullptr, {});
+  ASSERT_TRUE(examined.has_value()) << examined.error().to_string();
+  const graph::Graph& graph = examined->subject.graph;
+  EXPECT_FALSE(examined->unchecked[4]);
+  const graph::Value& last = graph.values[graph.nodes[4].outputs[0]];
+  ASSERT_TRUE(last.shape_known);
+  // It is the dimension of the input.
+  EXPECT_TRUE(last.shape[0].same(graph.dims[0].var));
 }
 
 TEST(Document, HasExpressionsProblemsHistogramsAndKernels) {

@@ -1,6 +1,7 @@
 #include "inspect/examined.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "lower/stage_builder.h"
 #include "onnx/proto.h"
 #include "onnx/reader.h"
+#include "onnx/tensor.h"
 #include "ops/builder.h"
 
 namespace gossamer::inspect {
@@ -97,8 +99,11 @@ const ops::OpDef* unknown_in(const graph::Node& node) {
 // Lowers node after node, so that an error of one leaves the others' shapes.
 class Shapes {
  public:
-  explicit Shapes(Examined& examined)
-      : examined_(examined), graph_(examined.subject.graph), stages_(signature(), bounds()) {}
+  Shapes(Examined& examined, const onnx::ProtoGraph& file)
+      : examined_(examined), graph_(examined.subject.graph), stages_(signature(), bounds()) {
+    for (const auto* list : {&file.values, &file.outputs})
+      for (const onnx::ProtoValue& value : *list) declared_[std::string(value.name)] = &value;
+  }
 
   void infer() {
     lower::GraphLowering lowering(*examined_.catalog, most_elements, stages_);
@@ -122,7 +127,9 @@ class Shapes {
         graph_.nodes.clear();
       }
       for (const ValueId id : node.outputs) {
-        if (id != no_value) note(id, values[id]);
+        if (id == no_value) continue;
+        if (!values[id]) values[id] = declared(graph_.values[id].name);
+        note(id, values[id]);
       }
     }
     graph_.nodes = std::move(nodes);
@@ -165,6 +172,31 @@ class Shapes {
     });
   }
 
+  // A tensor of the shape that the file states, with which the nodes after a problem are checked.
+  ops::Tensor declared(const std::string& name) {
+    const auto found = declared_.find(name);
+    if (found == declared_.end() || !found->second->is_tensor || !found->second->has_shape)
+      return {};
+    const auto dtype = onnx::dtype_of(found->second->element_type);
+    if (!dtype || *dtype == ir::DType::string) return {};
+    std::vector<ir::Expr> shape;
+    for (size_t axis = 0; axis < found->second->dims.size(); ++axis) {
+      const onnx::ProtoDim& dim = found->second->dims[axis];
+      if (dim.value && *dim.value < 0) return {};
+      shape.push_back(dim.value ? ir::index(*dim.value) : dimension(dim, name, axis));
+    }
+    return {ir::buffer(name, *dtype, std::move(shape)), std::nullopt};
+  }
+
+  ir::Expr dimension(const onnx::ProtoDim& dim, const std::string& name, size_t axis) {
+    const std::string called = onnx::name_of_dim(dim, name, axis);
+    for (const stages::Dim& known : graph_.dims)
+      if (known.var->name == called) return known.var;
+    const auto [found, fresh] = dimensions_.try_emplace(called, ir::var(called));
+    if (fresh) stages_.bounds.set(found->second.get(), {0, largest_dim});
+    return found->second;
+  }
+
   void note(ValueId id, const ops::Item& item) {
     if (!item.tensor) return;
     graph::Value& value = graph_.values[id];
@@ -176,6 +208,8 @@ class Shapes {
   Examined& examined_;
   graph::Graph& graph_;
   std::vector<ops::Tensor> inputs_;
+  std::map<std::string, const onnx::ProtoValue*, std::less<>> declared_;
+  std::map<std::string, ir::Var> dimensions_;  // of values that only the file states
   lower::StageBuilder stages_;
 };
 
@@ -194,7 +228,7 @@ Result<Examined> examine(std::span<const std::byte> model, onnx::ExternalFiles* 
   options.known = made.subject.known;
   options.external = external;
   GS_ASSIGN(made.subject.graph, onnx::read_model(model, options));
-  Shapes(made).infer();
+  Shapes(made, *proto.graph).infer();
   return made;
 }
 

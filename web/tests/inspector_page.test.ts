@@ -37,13 +37,15 @@ function model(nodes: readonly NodeLine[], type = FLOAT): Uint8Array {
   return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
 }
 
-/** 40 layers of four nodes. */
-const DEEP = model([...Array(40).keys()].flatMap((layer): NodeLine[] => {
+/** Layers of four nodes. */
+const deep = (layers: number): Uint8Array => model([...Array(layers).keys()].flatMap((layer): NodeLine[] => {
   const name = (word: string): string => `/net/layers.${layer}/${word}`;
-  const last = layer === 39 ? 'y' : `l${layer + 1}`;
+  const last = layer === layers - 1 ? 'y' : `l${layer + 1}`;
   const from = layer === 0 ? 'x' : `l${layer}`;
   return [['MatMul', name('MatMul'), [from, 'w'], `a${layer}`], ['Tanh', name('Tanh'), [`a${layer}`], `b${layer}`], ['Softmax', name('Softmax'), [`b${layer}`], `c${layer}`], ['Add', name('Add'), [`c${layer}`, from], last]];
 }));
+const DEEP = deep(40);
+const SHALLOW = deep(4);
 const UNKNOWN = model([['Frobnicate', 'first', ['x'], 'a'], ['MatMul', 'between', ['x', 'w'], 'b'], ['Twist', 'second', ['a'], 'c'], ['Add', 'sum', ['b', 'c'], 'y']]);
 const DOUBLES = model([['MatMul', 'product', ['x', 'w'], 'a'], ['Tanh', 'tanh', ['a'], 'y']], DOUBLE);
 
@@ -217,4 +219,72 @@ test('a saved page opens from a file and shows the same, by keyboard, without vi
       }
     }
     assert.deepEqual(page.takeLog(), []);
+  }));
+
+/** Each act but looking is a step. */
+interface User {
+  readonly drop: (file: Uint8Array) => Promise<void>;
+  readonly press: (text: string) => Promise<void>;
+  readonly enter: (text: string) => Promise<void>;
+  readonly see: (what: RegExp) => Promise<void>;
+}
+
+test('five tasks take as many steps as docs/inspector.md counts', {skip}, () =>
+  withInspector(async (open) => {
+    const documented = new Map(Array.from(readFileSync(join(root, '../docs/inspector.md'), 'utf8').matchAll(/^\| ([^|]+?) \| (\d+): /gm), ([, task = '', steps]) => [task, Number(steps)]));
+    const taken = new Map<string, number>();
+    const task = async (name: string, work: (user: User) => Promise<void>): Promise<void> => {
+      const example = await open();
+      const {page} = example;
+      let steps = 0;
+      await work({
+        drop: async (file) => {
+          steps += 1;
+          await page.choose('#file', [{name: 'layers.onnx', bytes: file}]);
+          await example.reach('ready');
+        },
+        press: async (text) => {
+          steps += 1;
+          await pressText(page, text);
+          await page.waitFor("!/^Measuring/.test(document.querySelector('.said').textContent)");
+          await drawn(page);
+        },
+        enter: async (text) => {
+          steps += 1;
+          await page.evaluate(`{const [field] = document.querySelectorAll('.controls input'); field.value = ${JSON.stringify(text)}; field.dispatchEvent(new Event('change'));}`);
+        },
+        see: async (what) => {
+          assert.match(String(await shown(page)), what, name);
+        },
+      });
+      taken.set(name, steps);
+      await page.close();
+    };
+    await task('find the slowest layer', async ({drop, press: click, see}) => {
+      await drop(SHALLOW);
+      await click('Measure');
+      await see(/Slowest layers on \w+\s+Measured on .*: a run takes [\d.]+ .?s\.\s+\w+ \/net\/layers\.\d+\/\w+ [\d.]+ .?s, [\d.]+ %/);
+    });
+    await task('why is this operator not on the GPU?', async ({drop, press: click, see}) => {
+      await drop(DOUBLES);
+      await click('Problems');
+      await see(/webgpu: \d launch(es)? on the CPU\s+.*64[\s\S]*MatMul product/);
+    });
+    await task('where is the peak of memory?', async ({drop, see}) => {
+      await drop(SHALLOW);
+      await see(/[\d.]+ .?B at the peak, in launch \d+, \w+ \/net\/layers\.\d+\/\w+\./);
+    });
+    await task("what is this tensor's shape for batch 8?", async ({drop, enter, press: click, see}) => {
+      await drop(SHALLOW);
+      await enter('8');
+      await click('Graph');
+      await see(/Softmax\s+\[8, 16\]/);
+    });
+    await task('compare two targets', async ({drop, press: click, see}) => {
+      await drop(SHALLOW);
+      await click('Measure all');
+      await click('Compare');
+      await see(/Time of a run, measured(\s+[\d.]+ .?s){3}[\s\S]*Layer by layer[\s\S]*webgpu: time[\s\S]*webgl: time/);
+    });
+    assert.deepEqual(Object.fromEntries(taken), Object.fromEntries(documented));
   }));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "api/files.h"
 #include "gossamer/commands/commands.h"
@@ -89,13 +90,28 @@ Result<> write_html(const InspectOptions& options, const OpenedModel& opened, on
   return write_file(options.html, std::as_bytes(std::span(html)));
 }
 
+// Reading ends at the first unknown operator; a person wants to know about all of them.
+Diagnostic with_others(Diagnostic error, const OpenedModel& opened, const onnx::Known& known) {
+  const auto examined = inspect::examine(opened.bytes, opened.external.get(), known);
+  if (!examined) return error;
+  std::set<std::string> names;
+  for (size_t at = 0; at < examined->problems.size(); ++at)
+    if (examined->problems[at]) names.insert(examined->subject.graph.nodes[at].def->name);
+  if (names.size() < 2) return error;
+  error.message += cat("; ", names.size(), " operators cannot be compiled:");
+  for (const std::string& name : names)
+    error.message += cat(name == *names.begin() ? " " : ", ", name);
+  return error;
+}
+
 Result<> inspect_model(const InspectOptions& options) {
   onnx::Known known;
   GS_TRY(apply(options.fixed, known));
   GS_ASSIGN(const OpenedModel opened, gossamer::open_model(options.model));
   if (!options.html.empty()) return write_html(options, opened, std::move(known));
-  auto subject = inspect::read(opened.bytes, opened.external.get(), std::move(known));
-  if (!subject) return std::unexpected(in_model(subject.error(), options));
+  auto subject = inspect::read(opened.bytes, opened.external.get(), known);
+  if (!subject)
+    return std::unexpected(in_model(with_others(subject.error(), opened, known), options));
   GS_ASSIGN(const auto views, views_of(*subject, options, options.details));
   if (options.json)
     std::printf("%s\n", inspect::to_json(*subject, views, options.details).c_str());

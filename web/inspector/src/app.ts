@@ -13,7 +13,7 @@ import {fromFragment, type State, type Tab, TABS, toFragment} from './state.ts';
 import {bytesText, plural} from './units.ts';
 
 const TITLES: Readonly<Record<Tab, string>> = {overview: 'Overview', graph: 'Graph', kernels: 'Kernels', memory: 'Memory', compare: 'Compare', problems: 'Problems'};
-const CONTENTS: Readonly<Record<Exclude<Tab, 'graph'>, (context: Context) => Node[]>> = {overview: overviewTab, kernels: kernelsTab, memory: memoryTab, compare: compareTab, problems: problemsTab};
+const CONTENTS: Readonly<Record<Exclude<Tab, 'graph'>, (context: Context) => (Node | false)[]>> = {overview: overviewTab, kernels: kernelsTab, memory: memoryTab, compare: compareTab, problems: problemsTab};
 const MOST_FOUND = 14;
 
 /** The project's mark, in one colour. */
@@ -34,6 +34,7 @@ export class Inspector {
   readonly #find: HTMLInputElement;
   readonly #said = h('p', {role: 'status', class: 'said'});
   #shownTab: Tab | undefined;
+  #busy = false;
 
   constructor(root: HTMLElement, view: View, offers: Offers = {}) {
     this.#root = root;
@@ -91,25 +92,37 @@ export class Inspector {
       return h('label', {}, h('span', {}, name), field);
     });
     const {measure, save} = offers;
-    const measuring = measure && h('button', {type: 'button', class: 'small', disabled: !context.current, click: () => {
-      measuring?.setAttribute('disabled', '');
-      this.#say(`Measuring on ${context.target} …`);
-      measure(context.target, context.allDims).then((profile) => {
-        context.addProfile(profile);
-        this.#say(`Measured on ${profile.adapter}.`);
-        this.#draw(false);
-      }, (problem: unknown) => {
-        this.#say(`Not measured: ${problem instanceof Error ? problem.message : String(problem)}`);
-        measuring?.removeAttribute('disabled');
-      });
-    }}, 'Measure');
+    const able = view.targets.map((each) => each.target).filter((each) => context.costs.has(each));
+    const measuring = measure && [['Measure', [context.target]], ['Measure all', able]].map(([word, chosen]) =>
+      h('button', {type: 'button', class: word === 'Measure' ? 'small' : 'quiet small', disabled: !context.current || this.#busy, click: () => void this.#measure(measure, chosen as string[])}, word as string));
     const copy = h('button', {type: 'button', class: 'quiet small', click: () => {
       navigator.clipboard.writeText(location.href).then(() => this.#say('Link copied: it opens this view.'), () => this.#say('The browser forbids copying. The address of this page is the link.'));
     }}, 'Copy link');
     const saving = save && h('button', {type: 'button', class: 'quiet small', click: () => {
       save(context.profiles).then(() => this.#say('Saved. The file opens without a server.'), (problem: unknown) => this.#say(String(problem)));
     }}, 'Save as HTML');
-    replace(this.#bar, h('label', {}, h('span', {}, 'Target'), target), ...dims, measuring, copy, saving);
+    replace(this.#bar, h('label', {}, h('span', {}, 'Target'), target), ...dims, ...(measuring ?? []), copy, saving);
+  }
+
+  /** One target after the other, each alone. */
+  async #measure(measure: NonNullable<Offers['measure']>, targets: readonly string[]): Promise<void> {
+    const context = this.#context;
+    this.#busy = true;
+    const said: string[] = [];
+    for (const target of targets) {
+      this.#say(`Measuring on ${target} …`);
+      this.#drawBar();
+      try {
+        const profile = await measure(target, context.allDims);
+        context.addProfile(profile);
+        said.push(`Measured on ${profile.adapter}.`);
+      } catch (problem) {
+        said.push(`Not measured on ${target}: ${problem instanceof Error ? problem.message : String(problem)}`);
+      }
+    }
+    this.#busy = false;
+    this.#say(said.join(' '));
+    this.#draw(false);
   }
 
   #say(text: string): void {

@@ -24,6 +24,7 @@ export class Context {
   profiles: readonly Profile[];
   #costs: {readonly key: string; readonly made: Map<string, TargetCosts>} | undefined;
   readonly #timelines = new WeakMap<TargetCosts, Timeline>();
+  readonly #shares = new WeakMap<TargetCosts, Map<number | Scope, number>>();
   readonly #openAtFirst: ReadonlySet<number>;
   readonly #listener: (change: Partial<State>) => void;
 
@@ -122,10 +123,16 @@ export class Context {
   shareOf(member: number | Scope): number {
     const costs = this.current;
     if (!costs) return 0;
+    const shares = this.#shares.get(costs) ?? new Map<number | Scope, number>();
+    this.#shares.set(costs, shares);
+    const known = shares.get(member);
+    if (known !== undefined) return known;
     const measure = measureOf(costs);
     const whole = costs.total[measure] ?? 0;
     const nodes = typeof member === 'object' ? this.tree.nodesIn(member) : [member];
-    return whole > 0 ? costs.sum(nodes, measure) / whole : 0;
+    const share = whole > 0 ? costs.sum(nodes, measure) / whole : 0;
+    shares.set(member, share);
+    return share;
   }
 
   /** "Conv features.0", for links. */

@@ -10,7 +10,7 @@ function columnsOf(context: Context, costs: TargetCosts): Column<LaunchCost>[] {
   const share = (cost: LaunchCost): number => (whole > 0 ? (cost[measure] ?? 0) / whole : 0);
   return [
     {title: '#', cell: ({at}) => at + 1, value: ({at}) => -at, number: true},
-    {title: 'Kernel', cell: (cost) => link(cost.name, () => context.set({kernel: cost.kernel, step: cost.at})), value: ({name}) => name},
+    {title: 'Kernel', cell: (cost) => link(cost.name, () => context.set({kernel: cost.kernel, step: cost.launch === costs.run[cost.at]?.launch ? cost.at : undefined})), value: ({name}) => name},
     {title: 'Nodes', cell: (cost) => nodes(context, cost), value: ({origin}) => origin},
     ...(costs.profile ? [{title: 'Time', cell: ({ms}: LaunchCost) => msText(ms), value: ({ms}: LaunchCost) => ms, number: true}] : []),
     {title: 'Share', cell: (cost) => h('span', {class: 'meter', style: `--share: ${(100 * share(cost)).toFixed(1)}%`}, percentText(share(cost))), value: share, number: true},
@@ -61,7 +61,7 @@ function kernelDetails(context: Context, costs: TargetCosts, at: number): HTMLEl
     h('h3', {}, kernel.code === undefined ? 'Loops' : 'Shader'), code(kernel.code ?? kernel.ir ?? '', kernel.letters, 'Code of the kernel'));
 }
 
-export function kernelsTab(context: Context): Node[] {
+export function kernelsTab(context: Context): (Node | false)[] {
   const costs = context.current;
   if (!costs) return [h('p', {}, `${context.target} cannot run this model: see Problems.`)];
   const {kernel, step, sort} = context.state;
@@ -75,5 +75,7 @@ export function kernelsTab(context: Context): Node[] {
       label: 'Launches of a run', sort: sort ?? 'Share', onSort: (title) => context.set({sort: title}),
       selected: (cost) => (step === undefined ? cost.kernel === kernel : cost.at === step && kernel !== undefined),
     }),
+    costs.init.length > 0 && h('details', {}, h('summary', {}, `${plural(costs.init.length, 'launch', 'launches')} at load, which pack weights`),
+      table(columnsOf(context, costs).filter(({title}) => title !== 'Time' && title !== 'Share'), costs.init, {label: 'Launches at load', sort: sort ?? 'Bytes', onSort: (title) => context.set({sort: title})})),
   ];
 }
