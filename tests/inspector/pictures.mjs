@@ -78,7 +78,9 @@ try {
     await tab.getByRole('searchbox').press('Enter');
     await tab.getByRole('searchbox').fill('');
   };
-  await shot('docs/pictures/inspector-graph.png', '#tab=graph&target=wasm', {width: 1060, height: 760}, node);
+  await shot('docs/pictures/inspector-graph.png', '#tab=graph&target=wasm', {width: 1000, height: 720}, node);
+  await shot('docs/pictures/inspector-overview.png', '#target=wasm', {width: 1000, height: 640});
+  await shot('docs/pictures/inspector-compare.png', '#tab=compare&target=wasm&with=cpu', {width: 960, height: 720});
   await shot('docs/pictures/inspector-memory.png', '#tab=memory&target=wasm&dim.batch=8', {width: 1000, height: 620});
   await shot('site/public/pictures/example-inspector.png', '#tab=graph&target=wasm', {width: 900, height: 640});
 } finally {

@@ -31,6 +31,7 @@ export class Inspector {
   readonly #panel = h('div', {class: 'panel', role: 'tabpanel', id: 'panel', tabindex: -1});
   readonly #aside = h('aside', {class: 'details', 'aria-label': 'Selection'});
   readonly #found = h('ul', {class: 'chips found'});
+  readonly #legend = h('p', {class: 'hint'});
   readonly #find: HTMLInputElement;
   readonly #said = h('p', {role: 'status', class: 'said'});
   #shownTab: Tab | undefined;
@@ -125,6 +126,12 @@ export class Inspector {
     this.#draw(false);
   }
 
+  #legendText(): string {
+    const {current, target} = this.#context;
+    if (!current) return `${target} cannot run this model: red frames are the reasons.`;
+    return `Colour is the share of the ${current.profile ? 'time' : 'operations'} on ${target}.${current.compiled.manifest.side ? ' The CPU computes what has a dashed frame.' : ''}`;
+  }
+
   #say(text: string): void {
     this.#said.textContent = text;
   }
@@ -172,7 +179,8 @@ export class Inspector {
     const slider = this.#panel.contains(document.activeElement) && document.activeElement instanceof HTMLInputElement && document.activeElement.type === 'range';
     if (tab === 'graph') {
       this.#drawFound();
-      if (this.#shownTab !== tab) replace(this.#panel, h('div', {class: 'row find'}, this.#find, this.#found), this.#graph.element);
+      this.#legend.textContent = this.#legendText();
+      if (this.#shownTab !== tab) replace(this.#panel, h('div', {class: 'row find'}, this.#find, this.#found), this.#graph.element, this.#legend);
       this.#graph.update(reveal);
     } else {
       replace(this.#panel, ...CONTENTS[tab](context));

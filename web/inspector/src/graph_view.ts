@@ -12,6 +12,8 @@ const SMALL_LETTER = 6.3;
 const MOST_LETTERS = 26;
 /** Below this scale boxes cannot be read. */
 const LEAST = 0.6;
+/** Of all groups as many are opened at once as can be laid out in a second or two. */
+const MOST_BOXES = 1500;
 
 const cut = (text: string, letters = MOST_LETTERS): string => (text.length > letters ? `${text.slice(0, letters - 1)}…` : text);
 
@@ -33,6 +35,7 @@ export class GraphView {
   #most = 1;
   #focused: number | Scope | undefined;
   #drawing = 0;
+  #width = 0;
   readonly #pointers = new Map<number, {x: number; y: number}>();
 
   constructor(context: Context) {
@@ -45,8 +48,8 @@ export class GraphView {
     const press = (text: string, label: string, work: () => void): HTMLElement => h('button', {type: 'button', class: 'quiet small', 'aria-label': label, title: label, click: work}, text);
     this.element = h('div', {class: 'graph'}, this.#svg, h('div', {class: 'zoom'},
       press('+', 'Zoom in', () => this.#zoom(1.3)), press('−', 'Zoom out', () => this.#zoom(1 / 1.3)), press('⤢', 'Show all', () => this.fit()),
-      press('⊞', 'Open all groups', () => this.#context.set({folds: this.#context.foldsFor(new Set(this.#context.tree.scopes.map(({id}) => id)))})),
-      press('⊟', 'Close all groups', () => this.#context.set({folds: this.#context.foldsFor(new Set([0]))}))));
+      press('⊞', 'Open groups', () => this.#context.set({folds: this.#context.foldsFor(this.#context.tree.openAtFirst(MOST_BOXES))})),
+      press('⊟', 'Close groups', () => this.#context.set({folds: this.#context.foldsFor(new Set([0]))}))));
     this.#listen();
   }
 
@@ -83,6 +86,7 @@ export class GraphView {
   fit(): void {
     const {clientWidth: width, clientHeight: height} = this.#svg;
     if (width === 0) return;
+    this.#width = width;
     const k = Math.min(1, width / (this.#picture.width + 20));
     const whole = Math.min(k, height / (this.#picture.height + 20));
     // A long graph is shown from its beginning on, as large as can be read.
@@ -95,6 +99,13 @@ export class GraphView {
     this.#draw();
   }
 
+  /** What was in the middle stays there when the picture gets another width. */
+  #settle(): void {
+    const {clientWidth: width} = this.#svg;
+    if (this.#place && this.#width > 0) this.#place.x += (width - this.#width) / 2;
+    this.#width = width;
+  }
+
   #boxOf(member: number | Scope): Box | undefined {
     return this.#picture.boxes.find((box) => box.member === member);
   }
@@ -104,6 +115,7 @@ export class GraphView {
     const box = this.#boxOf(member);
     const place = this.#place;
     if (!box || !place) return;
+    this.#settle();
     const {clientWidth: width, clientHeight: height} = this.#svg;
     if (place.k < 0.5) place.k = 0.8;
     const left = box.x * place.k + place.x;
@@ -141,10 +153,7 @@ export class GraphView {
     const [left, top] = [-place.x / place.k, -place.y / place.k];
     const [right, bottom] = [left + width / place.k, top + height / place.k];
     const seen = ({x, y, width: w, height: tall}: Box): boolean => x < right && x + w > left && y < bottom && y + tall > top;
-    const crossed = ({points}: Line): boolean => {
-      const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
-      return Math.min(...xs) < right && Math.max(...xs) > left && Math.min(...ys) < bottom && Math.max(...ys) > top;
-    };
+    const crossed = (line: Line): boolean => line.left <= right && line.right >= left && line.top <= bottom && line.bottom >= top;
     this.#world.setAttribute('transform', `translate(${place.x} ${place.y}) scale(${place.k})`);
     const hadFocus = this.#svg.contains(document.activeElement);
     const boxes = this.#picture.boxes.filter((box) => seen(box) || box.member === this.#focused);
@@ -273,11 +282,8 @@ export class GraphView {
       const member = this.#memberOf(event.target);
       if (member !== undefined && this.#focused === undefined) this.#focused = member;
     });
-    let width = 0;
     new ResizeObserver(() => {
-      // The middle stays in the middle.
-      if (this.#place && width > 0) this.#place.x += (svg.clientWidth - width) / 2;
-      width = svg.clientWidth;
+      this.#settle();
       if (this.#place) this.#draw();
       else this.fit();
     }).observe(svg);

@@ -17,6 +17,10 @@ export interface Line {
   readonly from: number | Scope;
   readonly to: number | Scope;
   readonly points: readonly (readonly [number, number])[];
+  readonly left: number;
+  readonly top: number;
+  readonly right: number;
+  readonly bottom: number;
   readonly values: readonly number[];
 }
 
@@ -75,7 +79,10 @@ export class Layouts {
     const lines: Line[] = [];
     const placed = this.#place(this.#tree.root, open);
     const put = (of: Placed, left: number, top: number): void => {
-      for (const line of of.lines) lines.push({...line, points: line.points.map(([x, y]) => [x + left, y + top] as const)});
+      for (const line of of.lines) {
+        const points = line.points.map(([x, y]) => [x + left, y + top] as const);
+        lines.push({...line, points, left: line.left + left, right: line.right + left, top: line.top + top, bottom: line.bottom + top});
+      }
       for (const {member, x, y, size: [width, height]} of of.members) {
         const isOpen = typeof member === 'object' && open.has(member.id);
         boxes.push({member, open: isOpen, x: x + left, y: y + top, width, height});
@@ -117,7 +124,8 @@ export class Layouts {
     });
     const lines = links.map(({from, to, values}): Line => {
       const {points = []} = graph.edge(keyOf(from), keyOf(to)) as {points?: {x: number; y: number}[]};
-      return {from, to, values, points: points.map(({x, y}) => [x, y] as const)};
+      const [xs, ys] = [points.map(({x}) => x), points.map(({y}) => y)];
+      return {from, to, values, points: points.map(({x, y}) => [x, y] as const), left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys)};
     });
     const {width = 0, height = 0} = graph.graph() as {width?: number; height?: number};
     const placed = {width, height, members, lines};

@@ -10,14 +10,15 @@ const card = (title: string, ...children: (Node | string | false)[]): HTMLElemen
 
 function slowest(context: Context): HTMLElement {
   const costs = context.current;
-  if (!costs) return card('Slowest layers', h('p', {}, `${context.target} cannot run this model.`));
+  if (!costs) return card('Layers', h('p', {}, `${context.target} cannot run this model.`));
   const measure = measureOf(costs);
   const whole = costs.total[measure] ?? 0;
   const layers = new Map<number | undefined, number>();
   for (const cost of costs.run) layers.set(cost.main, (layers.get(cost.main) ?? 0) + (cost[measure] ?? 0));
   const best = [...layers].filter(([, amount]) => amount > 0).sort(([, a], [, b]) => b - a).slice(0, 5);
-  const said = measure === 'ms' ? `Measured on ${costs.profile?.adapter ?? ''}: a run takes ${msText(costs.profile?.runMs)}.` : 'By operations: no times were measured.';
-  return card(`Slowest layers on ${context.target}`, h('p', {class: 'hint'}, said), h('ol', {class: 'ranks'}, ...best.map(([node, amount]) => {
+  const said = measure === 'ms' ? `Measured on ${costs.profile?.adapter ?? ''}: a run takes ${msText(costs.profile?.runMs)}.`
+    : `No times yet${context.offers.measure ? ': press Measure' : ''}. These do most of the arithmetic.`;
+  return card(measure === 'ms' ? `Slowest layers on ${context.target}` : `Most operations on ${context.target}`, h('p', {class: 'hint'}, said), h('ol', {class: 'ranks'}, ...best.map(([node, amount]) => {
     const share = whole > 0 ? amount / whole : 0;
     return h('li', {style: `--share: ${(100 * share).toFixed(1)}%`},
       node === undefined ? 'other launches' : link(context.label(node), () => context.reveal(node)), ' ',
@@ -34,7 +35,7 @@ function memory(context: Context): HTMLElement {
   return card(`Memory on ${context.target}`,
     h('p', {}, h('b', {}, bytesText(timeline.peak)), ' at the peak, in ', link(`launch ${timeline.at + 1}`, () => context.set({tab: 'memory', step: timeline.at})),
       node === undefined ? false : ', ', node !== undefined && link(context.label(node), () => context.reveal(node)), '.'),
-    h('p', {}, `${bytesText(timeline.kept)} of it are weights; the device holds ${bytesText(timeline.allocated)}.`));
+    h('p', {}, `${bytesText(timeline.kept)} of it are weights, in the form that kernels read; the device holds ${bytesText(timeline.allocated)}.`));
 }
 
 function places(context: Context): HTMLElement {
@@ -57,6 +58,16 @@ function ports(context: Context): HTMLElement {
   return card('Inputs and outputs', h('dl', {}, ...list('Input', context.view.inputs), ...list('Output', context.view.outputs)));
 }
 
+function targets(context: Context): HTMLElement {
+  const row = (target: string): HTMLElement => {
+    const costs = context.costs.get(target);
+    const cells = costs ? [costs.profile ? msText(costs.profile.runMs) : '–', bytesText(context.timeline(costs).peak), bytesText(costs.compiled.packageBytes)] : ['cannot run it', '–', '–'];
+    return h('tr', {}, h('th', {scope: 'row'}, target), ...cells.map((text) => h('td', {class: 'number'}, text)));
+  };
+  return card('Targets', h('table', {}, h('thead', {}, h('tr', {}, h('td'), ...['Run', 'Peak', 'Package'].map((title) => h('th', {scope: 'col', class: 'number'}, title)))),
+    h('tbody', {}, ...context.view.targets.map(({target}) => row(target)))), h('p', {}, link('Compare them layer by layer', () => context.set({tab: 'compare'}))));
+}
+
 function model(context: Context): HTMLElement {
   const {view} = context;
   const weights = view.values.filter(({weight}) => weight);
@@ -69,4 +80,4 @@ function model(context: Context): HTMLElement {
     h('ul', {class: 'chips'}, ...sorted.slice(0, 24).map(([op, count]) => h('li', {}, link(count > 1 ? `${op} ×${count}` : op, () => context.set({tab: 'graph', find: op}))))));
 }
 
-export const overviewTab = (context: Context): Node[] => [h('div', {class: 'cards'}, slowest(context), memory(context), places(context), ports(context), model(context))];
+export const overviewTab = (context: Context): Node[] => [h('div', {class: 'cards'}, slowest(context), memory(context), targets(context), places(context), ports(context), model(context))];

@@ -19,6 +19,8 @@ export interface Scope {
   readonly name: string;
   /** "layers.0", where the name is "0". */
   readonly title: string;
+  /** The title of which numbers inside are a part. */
+  readonly base: string;
   readonly parent: Scope | undefined;
   /** Items and scopes, in the order of the model. */
   members: (number | Scope)[];
@@ -29,12 +31,14 @@ export interface Scope {
 
 interface Draft {
   name: string;
+  /** Of the members of a scope that has too many. */
+  isPart: boolean;
   node: number | undefined;
   members: (number | Draft)[];
   byName: Map<string, Draft>;
 }
 
-const draft = (name: string, node?: number): Draft => ({name, node, members: [], byName: new Map()});
+const draft = (name: string, node?: number): Draft => ({name, node, isPart: false, members: [], byName: new Map()});
 
 /** "/model/layers/layers.0/attn/MatMul": [model, layers, 0, attn]. PyTorch names a module in a list by the list, too. */
 function partsOf(name: string): string[] {
@@ -96,6 +100,7 @@ function divide(scope: Draft): void {
     const size = Math.max(PART, Math.ceil(scope.members.length / MOST_MEMBERS));
     for (let at = 0; at < scope.members.length; at += size) {
       const part = draft(`${at + 1} to ${Math.min(at + size, scope.members.length)}`);
+      part.isPart = true;
       part.members = scope.members.slice(at, at + size);
       parts.push(part);
     }
@@ -151,8 +156,10 @@ export class Tree {
   }
 
   #finish(from: Draft, parent: Scope | undefined): Scope {
-    const title = /^\d+(\.|$)/.test(from.name) && parent?.parent ? `${parent.title}.${from.name}` : from.name;
-    const scope: Scope = {id: this.scopes.length, name: from.name, title, parent, members: [], node: from.node, depth: parent ? parent.depth + 1 : 0};
+    const around = parent?.base ?? '';
+    const isNumber = /^\d+(\.|$)/.test(from.name) && around !== '';
+    const title = from.isPart ? `${around} ${from.name}`.trim() : isNumber ? `${around}.${from.name}` : from.name;
+    const scope: Scope = {id: this.scopes.length, name: from.name, title, base: from.isPart ? around : title, parent, members: [], node: from.node, depth: parent ? parent.depth + 1 : 0};
     this.scopes.push(scope);
     if (scope.node !== undefined) this.scopeOf.set(scope.node, scope);
     scope.members = from.members.map((member) => {
