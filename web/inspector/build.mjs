@@ -14,9 +14,9 @@ mkdirSync(dist, {recursive: true});
 const text = async (entry, format) => (await bundle({entryPoints: [join(here, 'src', entry)], format, write: false})).outputFiles[0].text.trim();
 const style = await text('style.css');
 const script = (await text('main.ts', 'iife')).replaceAll('</script', '<\\/script');
-const licence = readFileSync(join(here, '../node_modules/@dagrejs/dagre/LICENSE'), 'utf8').trim();
+const licence = ['dagre', 'graphlib'].map((name) => `Contains @dagrejs/${name}:\n${readFileSync(join(here, `../node_modules/@dagrejs/${name}/LICENSE`), 'utf8').trim()}`).join('\n\n');
 const html = readFileSync(join(here, 'src/index.html'), 'utf8')
-  .replace('</head>', () => `<!-- Contains @dagrejs/dagre:\n${licence}\n-->\n  </head>`)
+  .replace('</head>', () => `<!--\n${licence}\n-->\n  </head>`)
   .replace('<link rel="stylesheet" href="style.css" />', () => `<style>${style}</style>`)
   .replace('<script src="main.js"></script>', () => `<script>${script}</script>`);
 writeFileSync(join(dist, 'inspector.html'), html);

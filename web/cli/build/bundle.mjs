@@ -16,7 +16,7 @@ await build({
 });
 // What `inspect --html` fills in.
 copyFileSync(join(folder, '../inspector/dist/inspector.html'), join(dist, 'inspector.html'));
-const licences = ['commander', 'pngjs', 'jpeg-js'].map((name) => {
+const licences = ['commander', 'pngjs', 'jpeg-js', '@dagrejs/dagre', '@dagrejs/graphlib'].map((name) => {
   const of = resolve(folder, [`node_modules/${name}`, `../node_modules/${name}`].find((place) => readable(join(folder, place, 'package.json'))));
   return `${name} ${JSON.parse(readFileSync(join(of, 'package.json'), 'utf8')).version}\n\n${readFileSync(join(of, 'LICENSE'), 'utf8')}`;
 });

@@ -5,12 +5,13 @@ import {Inspector} from '../../inspector/src/app.ts';
 import {parseView, type Profile} from '../../inspector/src/document.ts';
 import type {Dims} from '../../inspector/src/expressions.ts';
 import {withView} from '../../inspector/src/saved.ts';
-import {acceptDrops} from '../../runtime/page/field.ts';
+import {acceptDrops, FieldProblem} from '../../runtime/page/field.ts';
 import {download} from '../../runtime/page/outputs.ts';
 import {load} from '../../runtime/src/index.ts';
 import {beside, folderOf, fromControl, fromDrop, type GivenFiles} from '../compile/given_files.ts';
-import {readSignature} from '../compile/model_file.ts';
-import {asked, button, byId, fail, input, make, setState, show, showTrouble, tell} from '../page/page.ts';
+import {readSignature, type Signature, withConstants} from '../compile/model_file.ts';
+import {type Chosen, Settings} from '../compile/settings.ts';
+import {asked, button, byId, fail, input, make, setState, show as showElement, showTrouble, tell} from '../page/page.ts';
 import type {Asked, Said} from './worker.ts';
 import script from 'worker:./worker.ts';
 
@@ -24,11 +25,20 @@ const root = byId('inspector', HTMLElement);
 let given: GivenFiles = new Map();
 let inspector: Inspector | undefined;
 let working: Worker | undefined;
+let settings: Settings | undefined;
+let again: (() => Promise<void>) | undefined;
 
 const isModel = (path: string): boolean => path.endsWith('.onnx');
 
+/** A model as it is compiled, with what its user fixed. */
+interface Fixed {
+  readonly model: Uint8Array<ArrayBuffer>;
+  readonly files: ReadonlyMap<string, Blob>;
+  readonly options: Chosen['options'];
+}
+
 /** The document of a model. */
-async function describe(model: Uint8Array<ArrayBuffer>, files: ReadonlyMap<string, Blob>): Promise<string> {
+async function describe({model, files, options}: Fixed): Promise<string> {
   const module = await getModule(new URL('tuner.wasm', document.baseURI));
   working?.terminate();
   const worker = await script.start();
@@ -39,7 +49,7 @@ async function describe(model: Uint8Array<ArrayBuffer>, files: ReadonlyMap<strin
       worker.onmessage = ({data}: MessageEvent<Said>) => {
         switch (data.kind) {
           case 'ready':
-            worker.postMessage({module, model, files, targets: TARGETS} satisfies Asked);
+            worker.postMessage({module, model, files, options, targets: TARGETS} satisfies Asked);
             break;
           case 'progress':
             progress.value = data.fraction;
@@ -59,12 +69,12 @@ async function describe(model: Uint8Array<ArrayBuffer>, files: ReadonlyMap<strin
 }
 
 /** Runs the model with made-up feeds, and each of its launches alone. */
-async function measure(model: Uint8Array<ArrayBuffer>, files: ReadonlyMap<string, Blob>, target: string, dims: Dims): Promise<Profile> {
-  const made = await compile(model, {target: target as Target, externalData: files});
+async function measure({model, files, options}: Fixed, target: string, dims: Dims): Promise<Profile> {
+  const made = await compile(model, {target: target as Target, externalData: files, ...options});
   const loaded = await load(made, {device: target as Target, strict: true});
   try {
     const {device, adapter, runMs, kernelMs, launches} = await loaded.profile(undefined, {dims: Object.fromEntries(dims)});
-    return {device: device === 'wasm' ? 'wasm' : device, adapter, runMs, kernelMs, launches};
+    return {device, adapter, runMs, kernelMs, launches};
   } finally {
     loaded.dispose();
   }
@@ -77,27 +87,24 @@ async function save(text: string, name: string, profiles: readonly Profile[]): P
   download(`${name}.html`, withView(await response.text(), {...parseView(text), profiles}));
 }
 
-async function open(path: string, file: Blob): Promise<void> {
+async function show(path: string, bytes: Uint8Array<ArrayBuffer>, signature: Signature): Promise<void> {
   showTrouble();
   setState('busy');
-  show('progress');
+  showElement('progress');
   progress.value = 0;
-  tell('status', `Reading ${path} …`);
+  tell('status', `Compiling ${path} …`);
   try {
-    const model = new Uint8Array(await file.arrayBuffer());
-    let names: readonly string[] = [];
-    try {
-      names = readSignature(model).externalFiles;
-    } catch {
-      // The compiler says what is wrong with the file.
-    }
-    const files = new Map(names.map((name) => [name, beside(given, path, name)] as const).filter((each): each is [string, File] => each[1] !== undefined));
+    const chosen = settings?.read();
+    const pieces = withConstants(bytes, chosen?.constants ?? {}) as Uint8Array<ArrayBuffer>[];
+    const model = pieces.length === 1 ? bytes : new Uint8Array(await new Blob(pieces).arrayBuffer());
+    const files = new Map(signature.externalFiles.map((name) => [name, beside(given, path, name)] as const).filter((each): each is [string, File] => each[1] !== undefined));
+    const fixed: Fixed = {model, files, options: chosen?.options ?? {}};
     const begin = performance.now();
-    const text = await describe(model, files);
+    const text = await describe(fixed);
     const view = parseView(text);
     inspector?.dispose();
     inspector = new Inspector(root, view, {
-      measure: (target, dims) => measure(model, files, target, dims),
+      measure: (target, dims) => measure(fixed, target, dims),
       save: (profiles) => save(text, path.slice(folderOf(path).length).replace(/\.onnx$/, '') || 'model', profiles),
     });
     tell('status', `${path}: compiled for ${TARGETS.join(', ')} in ${((performance.now() - begin) / 1000).toFixed(1)} s. It stays in this page.`);
@@ -105,9 +112,26 @@ async function open(path: string, file: Blob): Promise<void> {
   } catch (problem) {
     inspector?.dispose();
     tell('status', `${path} cannot be shown`);
-    fail(problem);
+    if (problem instanceof FieldProblem) setState('failed');
+    else fail(problem);
   }
-  show('progress', false);
+  showElement('progress', false);
+}
+
+async function open(path: string, file: Blob): Promise<void> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let signature: Signature = {inputs: [], externalFiles: []};
+  try {
+    signature = readSignature(bytes);
+  } catch {
+    // The compiler says what is wrong with the file.
+  }
+  settings = new Settings(signature.inputs, byId('settings', HTMLElement));
+  showElement('fix', signature.inputs.length > 0);
+  // Sequences have a length that only the user knows.
+  byId('fix', HTMLDetailsElement).open = signature.inputs.some(({sequence}) => sequence);
+  again = () => show(path, bytes, signature);
+  await again();
 }
 
 async function take(more: GivenFiles): Promise<void> {
@@ -121,7 +145,7 @@ async function take(more: GivenFiles): Promise<void> {
   }
   given = more;
   which.replaceChildren(...models.map((path) => make('option', {value: path}, path)));
-  show('choice', models.length > 1);
+  showElement('choice', models.length > 1);
   const file = given.get(which.value);
   if (file) await open(which.value, file);
 }
@@ -142,6 +166,7 @@ which.addEventListener('change', () => {
   const file = given.get(which.value);
   if (file) void open(which.value, file);
 });
+button('again').addEventListener('click', () => void again?.());
 button('digits').addEventListener('click', () => {
   // The address says which model it is, so that a link opens it.
   history.replaceState(null, '', `?model=digits.onnx${location.hash}`);

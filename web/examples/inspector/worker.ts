@@ -1,11 +1,13 @@
 /** Compiles for every target and describes the result, off the page's own thread: one model, then it ends. */
 import {CompileError, type Diagnostic} from '../../compiler/src/call.ts';
+import type {CompileOptions} from '../../compiler/src/compile_options.ts';
 import {inspectIn} from '../../compiler/src/inspect_in.ts';
 
 export interface Asked {
   readonly module: WebAssembly.Module;
   readonly model: Uint8Array<ArrayBuffer>;
   readonly files: ReadonlyMap<string, Blob>;
+  readonly options: Pick<CompileOptions, 'shapes' | 'dims' | 'lengths'>;
   readonly targets: readonly ('webgpu' | 'webgl' | 'wasm')[];
 }
 
@@ -17,7 +19,7 @@ export type Said =
 
 const say = (message: Said): void => (self as unknown as Worker).postMessage(message);
 
-async function work({module, model, files, targets}: Asked): Promise<void> {
+async function work({module, model, files, options, targets}: Asked): Promise<void> {
   let at = 0;
   let before = 0;
   const onProgress = (step: string, fraction: number): void => {
@@ -26,7 +28,7 @@ async function work({module, model, files, targets}: Asked): Promise<void> {
     say({kind: 'progress', step, fraction: (Math.min(at, targets.length - 1) + fraction) / targets.length});
   };
   try {
-    const made = await inspectIn(module, model, {}, files, {targets, document: true, space: true, points: 16}, onProgress);
+    const made = await inspectIn(module, model, options, files, {targets, document: true, space: true, points: 16}, onProgress);
     say({kind: 'done', text: new TextDecoder().decode(made.get('text'))});
   } catch (problem) {
     say({kind: 'failed', problem: problem instanceof CompileError ? problem.diagnostic : String(problem)});

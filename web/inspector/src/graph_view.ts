@@ -192,8 +192,8 @@ export class GraphView {
     const shareText = share >= 0.005 ? percentText(share) : '';
     const first = scope ? `${open ? '▾' : '▸'} ${title}` : title;
     const second = open ? '' : shareText !== '' && scope ? `${below} · ${shareText}` : below;
-    // The name of a box begins with what is written in it.
-    const label = [[first, second, scope ? '' : shareText].filter((word) => word !== '').join(' '), problem ? 'has a problem' : '', onSide ? 'on the CPU' : '', scope ? (open ? 'open group' : 'closed group') : ''];
+    // The name of a box begins with what is written in it, from top to bottom.
+    const label = [[scope ? '' : shareText, first, second].filter((word) => word !== '').join(' '), problem ? 'has a problem' : '', onSide ? 'on the CPU' : '', scope ? (open ? 'open group' : 'closed group') : ''];
     const made = s('g', {
       class: `box ${kind}${problem ? ' problem' : ''}${onSide ? ' side' : ''}${member === this.#focused ? ' selected' : ''}`,
       role: 'button', tabindex: -1, 'aria-label': label.filter((word) => word !== '').join(', '), 'aria-expanded': scope ? String(open) : undefined,
@@ -205,9 +205,9 @@ export class GraphView {
     if (open) {
       made.append(s('text', {x: 12, y: 20, class: 'title'}, first));
     } else {
+      if (shareText !== '' && !scope) made.append(s('text', {x: width - 6, y: -4, class: 'share', 'text-anchor': 'end'}, shareText), ' ');
       made.append(s('text', {x: width / 2, y: 19, class: 'title', 'text-anchor': 'middle'}, first));
       made.append(' ', s('text', {x: width / 2, y: 35, class: 'below', 'text-anchor': 'middle'}, second));
-      if (shareText !== '' && !scope) made.append(' ', s('text', {x: width - 6, y: -4, class: 'share', 'text-anchor': 'end'}, shareText));
     }
     return made;
   }
