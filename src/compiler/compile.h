@@ -41,7 +41,7 @@ struct Options {
   const records::PointSource* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
   bool groups = false;  // KernelReport::group, key and machine
-  bool ir = false;      // KernelReport::ir, Report::stages
+  bool ir = false;      // KernelReport::ir, Report::stages, Report::plan
   // Kernels of earlier compilations for the same target and options but records, the caller's, not
   // of two at the same time; null: each compilation makes its own.
   PassedKernels* passed = nullptr;

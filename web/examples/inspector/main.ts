@@ -74,7 +74,7 @@ async function measure({model, files, options}: Fixed, target: string, dims: Dim
   const loaded = await load(made, {device: target as Target, strict: true});
   try {
     const {device, adapter, runMs, kernelMs, launches} = await loaded.profile(undefined, {dims: Object.fromEntries(dims)});
-    return {device, adapter, runMs, kernelMs, launches};
+    return {device, adapter, runMs, kernelMs, launches, dims: Object.fromEntries(dims)};
   } finally {
     loaded.dispose();
   }

@@ -159,12 +159,15 @@ export type Measure = 'ms' | 'operations' | 'bytes';
 /** By what launches can be compared: what was measured, else what is computed. */
 export const measureOf = (costs: TargetCosts): Measure => (costs.profile ? 'ms' : 'operations');
 
+/** Times of a batch of 1 say nothing about one of 8. */
+const isFor = ({dims: measuredFor = {}}: Profile, dims: Dims): boolean => Object.entries(measuredFor).every(([name, size]) => dims.get(name) === size);
+
 export function costsOf(view: View, dims: Dims, profiles: readonly Profile[]): Map<string, TargetCosts> {
   const origins = new Origins(view);
   const made = new Map<string, TargetCosts>();
   for (const target of view.targets) {
     if (!isCompiled(target)) continue;
-    made.set(target.target, new TargetCosts(target, origins, dims, profiles.findLast(({device}) => device === target.target)));
+    made.set(target.target, new TargetCosts(target, origins, dims, profiles.findLast((profile) => profile.device === target.target && isFor(profile, dims))));
   }
   return made;
 }

@@ -127,6 +127,8 @@ export type TargetView = Compiled | Refused;
 
 /** As `gossamer bench --profile --json` and model.profile() give it. */
 export interface Profile {
+  /** What it was measured for; absent: for what its user gave `bench`. */
+  readonly dims?: Readonly<Record<string, number>>;
   readonly device: string;
   readonly adapter: string;
   readonly runMs: number;

@@ -65,6 +65,10 @@ test('a profile gives launches their times, rounds of loops added', () => {
   const webgpu = costsOf(small(), new Map(), [profile]).get('webgpu');
   assert.deepEqual(webgpu?.run.map(({ms}) => ms), [1, 4]);
   assert.equal(webgpu?.total.ms, 5);
+  // Times of another batch are not shown.
+  const ofTwo = {...profile, dims: {batch: 2}};
+  const timesFor = (batch: number): unknown => costsOf(small(), new Map([['batch', batch]]), [ofTwo]).get('webgpu')?.total.ms;
+  assert.deepEqual([timesFor(2), timesFor(8)], [5, undefined]);
 });
 
 test('memory over the run has its peak where most is alive', () => {
