@@ -82,7 +82,7 @@ function(gs_add_test name)
   # The tests that run the whole catalog take longest by far: they run in shares, more with sanitizers, which make
   # them some twenty times slower.
   set(shares 1)
-  if(name STREQUAL "gossamer_compiler_test")
+  if(name STREQUAL "tests_differential")
     set(shares 4)
     if(GOSSAMER_SANITIZE)
       set(shares 12)

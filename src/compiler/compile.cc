@@ -5,8 +5,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include "compiler/compile_cache.h"
 #include "compiler/module_builder.h"
-#include "compiler/prepared.h"
 #include "graph/add_sampling.h"
 #include "interp/fold_constants.h"
 #include "ir/scalar.h"
@@ -149,8 +149,8 @@ const ops::Catalog& catalog_of(const Options& options) {
   return options.catalog ? *options.catalog : ops::builtin_catalog();
 }
 
-Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& options,
-                                 const ModuleBuilder::Progress& progress) {
+Result<CompileCache::Stages> prepare(const graph::Graph& graph, const Options& options,
+                                     const ModuleBuilder::Progress& progress) {
   GS_ASSIGN(const TargetKind target, target_named(options.target));
   GS_ASSIGN(const target::Capabilities caps, capabilities_for(target, options));
   GS_ASSIGN(const target::Capabilities side_caps, side_capabilities_for(target, options));
@@ -199,7 +199,7 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   // Of textures as many are read.
   if (!caps.has_f64) stages::place_on_side(stages, max_buffers + (caps.texture_memory ? 1 : 0));
   use_layouts(stages, caps, options);
-  return Prepared::Stages{std::move(stages), target, caps, side_caps};
+  return CompileCache::Stages{std::move(stages), target, caps, side_caps};
 }
 
 void tell_dims(const stages::StageGraph& stages, Report& report) {
@@ -217,8 +217,8 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
   const ModuleBuilder::Progress progress = [&](std::string_view step, double fraction) {
     if (options.progress) options.progress(step, fraction);
   };
-  Prepared own;
-  std::optional<Prepared::Stages>& stages = (options.prepared ? *options.prepared : own).stages;
+  CompileCache own;
+  std::optional<CompileCache::Stages>& stages = (options.cache ? *options.cache : own).stages;
   const bool fresh = !stages;
   if (fresh) {
     GS_ASSIGN(stages, prepare(graph, options, progress));
@@ -239,7 +239,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   // What no reading helps comes first.
   GS_TRY(target_named(options.target));
   std::optional<graph::Graph> own;
-  std::optional<graph::Graph>& graph = options.prepared ? options.prepared->graph : own;
+  std::optional<graph::Graph>& graph = options.cache ? options.cache->graph : own;
   if (!graph) {
     onnx::ReadOptions read;
     read.catalog = &catalog_of(options);

@@ -28,8 +28,8 @@ namespace gossamer::compiler {
 // `none`: no files, for those whom the kernels alone tell something.
 enum class CodeForm : uint8_t { finished, bitcode, c, none };
 
-class PassedKernels;
-struct Prepared;
+class LoweredKernelCache;
+struct CompileCache;
 
 struct Options {
   std::string target = "wasm";  // a name of targets.def
@@ -44,10 +44,10 @@ struct Options {
   bool ir = false;      // KernelReport::ir, Report::stages, Report::plan
   // Kernels of earlier compilations for the same target and options but records, the caller's, not
   // of two at the same time; null: each compilation makes its own.
-  PassedKernels* passed = nullptr;
-  // How far a compilation came that differs in its records' points alone, which are where this one
-  // begins; the caller's, of one compilation at a time. What is empty is filled.
-  Prepared* prepared = nullptr;
+  LoweredKernelCache* lowered = nullptr;
+  // Cached front-end result, which the caller owns and this compilation fills where it is empty. A
+  // compilation that differs in schedule points alone resumes from here. Not for two at a time.
+  CompileCache* cache = nullptr;
   // Report::weights of an earlier compilation of the same model for the same target: they are
   // written as files without bytes.
   const package::WeightFiles* weights = nullptr;

@@ -85,12 +85,12 @@ const Result<Scheduled>& KernelSet::at(const stages::Group& group,
     return Scheduled{*std::move(made), canonicalize(kernel, p.all)};
   };
   // The parts of a variable with a sign are this compilation's.
-  if (!options_.prepared || !p.signed_ones.empty()) return own = make();
-  auto& kept = options_.prepared->stages->scheduled;
-  Prepared::Place place{&group, records::class_of(capabilities), point ? to_string(*point) : "",
-                        placed_ones(group, placed_)};
+  if (!options_.cache || !p.signed_ones.empty()) return own = make();
+  auto& kept = options_.cache->stages->scheduled;
+  CompileCache::Place place{&group, records::class_of(capabilities), point ? to_string(*point) : "",
+                            placed_ones(group, placed_)};
   if (const auto known = kept.find(place); known != kept.end()) return known->second;
-  if (kept.size() >= Prepared::most_scheduled) kept.clear();
+  if (kept.size() >= CompileCache::most_scheduled) kept.clear();
   return kept.emplace(std::move(place), make()).first->second;
 }
 
@@ -139,18 +139,18 @@ Result<KernelSet::Use> KernelSet::add(const stages::Group& group,
   refused_ += chosen.refused;
   const auto& [scheduled, before] = *chosen.scheduled;
   const KernelParameters& p = parameters_;
-  const auto passed =
-      passed_.run(before,
-                  options_.code != CodeForm::finished && capabilities.kind == TargetKind::wasm
-                      ? TargetKind::cpu
-                      : capabilities.kind,
-                  {capabilities.converts_halves, capabilities.masks_loads, capabilities.has_ldexp});
+  const auto passed = lowered_.run(
+      before,
+      options_.code != CodeForm::finished && capabilities.kind == TargetKind::wasm
+          ? TargetKind::cpu
+          : capabilities.kind,
+      {capabilities.converts_halves, capabilities.masks_loads, capabilities.has_ldexp});
   if (!passed) {
     Diagnostic error = passed.error();
     error.where = stages::origin_of(group);
     return std::unexpected(std::move(error));
   }
-  const PassedKernels::Passed& made = **passed;
+  const LoweredKernelCache::Lowered& made = **passed;
   // Variables have 53 bits, such as a slice's end beyond every tensor; kernels see the nearest of
   // 32, which bounds an index as well. What sizes depend on is checked where they are computed.
   ir::VarMap given;
@@ -198,7 +198,7 @@ Result<KernelSet::Use> KernelSet::add(const stages::Group& group,
 
 Result<ShaderText> KernelSet::print(size_t kernel, const target::Capabilities& capabilities,
                                     bool exact) {
-  return passed_.print(*keys_[kernel], kernels_[kernel], capabilities, exact);
+  return lowered_.print(*keys_[kernel], kernels_[kernel], capabilities, exact);
 }
 
 void KernelSet::tell(Report& report) const {

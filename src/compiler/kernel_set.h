@@ -11,8 +11,8 @@
 #include "base/result.h"
 #include "compiler/canonical.h"
 #include "compiler/compile.h"
-#include "compiler/passed_kernels.h"
-#include "compiler/prepared.h"
+#include "compiler/compile_cache.h"
+#include "compiler/lowered_kernel_cache.h"
 #include "ir/rewrite.h"
 #include "package/package.h"
 #include "stages/group.h"
@@ -40,7 +40,7 @@ class KernelSet {
       : target_(target),
         options_(options),
         parameters_(std::move(parameters)),
-        passed_(options.passed ? *options.passed : own_) {}
+        lowered_(options.lowered ? *options.lowered : own_cache_) {}
   KernelSet(const KernelSet&) = delete;
   KernelSet& operator=(const KernelSet&) = delete;
 
@@ -92,8 +92,8 @@ class KernelSet {
   TargetKind target_;
   const Options& options_;
   KernelParameters parameters_;
-  PassedKernels own_;  // where the caller keeps none
-  PassedKernels& passed_;
+  LoweredKernelCache own_cache_;  // where the caller keeps none
+  LoweredKernelCache& lowered_;
   std::vector<ir::Kernel> kernels_;  // canonical
   std::vector<package::KernelInfo> infos_;
   std::vector<KernelReport> reports_;

@@ -196,11 +196,11 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts
     std::string text = text_of(layouts, {});
     if (text != prepared_layouts_) prepared_.stages.reset();
     prepared_layouts_ = std::move(text);
-    compile.prepared = &prepared_;
+    compile.cache = &prepared_;
     compile.records = &records;
   }
   compile.groups = true;
-  if (!compile.passed) compile.passed = &passed_;
+  if (!compile.lowered) compile.lowered = &lowered_;
   if (!weights_.files.empty()) compile.weights = &weights_;
   compiler::Report report;
   Result<package::Files> files = [&] {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/passed_kernels.h"
-#include "compiler/prepared.h"
+#include "compiler/compile_cache.h"
+#include "compiler/lowered_kernel_cache.h"
 #include "records/records.h"
 #include "tune/measurer.h"
 
@@ -176,9 +176,9 @@ class Bench {
   Watched measurer_;
   compiler::Options compile_;
   const std::function<bool()>& is_stopped_;
-  package::WeightFiles weights_;    // of all candidates
-  compiler::PassedKernels passed_;  // of all, where the caller keeps none
-  compiler::Prepared prepared_;     // of candidates in these layouts
+  package::WeightFiles weights_;          // of all candidates
+  compiler::LoweredKernelCache lowered_;  // of all, where the caller keeps none
+  compiler::CompileCache prepared_;       // of candidates in these layouts
   std::string prepared_layouts_;
   Loaded now_, defaults_;
   std::vector<Loaded> kept_;         // that won

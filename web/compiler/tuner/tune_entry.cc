@@ -13,7 +13,7 @@
 #include <coroutine>
 #include <memory>
 
-#include "compiler/passed_kernels.h"
+#include "compiler/lowered_kernel_cache.h"
 #include "native/options.h"
 #include "tune/text.h"
 #include "tune/tuner.h"
@@ -108,7 +108,7 @@ struct Search {
   std::vector<Entry> given;
   std::unique_ptr<onnx::ExternalFiles> external;
   std::string compile_options;  // as they came, and what became of kernels with them
-  compiler::PassedKernels passed;
+  compiler::LoweredKernelCache lowered;
   package::WeightFiles weights;  // without bytes: the page has them of the first package
   tune::Recorded recorded;
   tune::Options options;
@@ -145,7 +145,7 @@ Result<package::Files> begin(std::span<const std::byte> model, std::string_view 
   GS_ASSIGN(options.compile, read_options(json));
   options.compile.progress = nullptr;
   search->compile_options = json;
-  options.compile.passed = &search->passed;
+  options.compile.lowered = &search->lowered;
   if (!given.empty() || !options.compile.hold_external) {
     search->external = std::make_unique<onnx::ExternalFiles>(opener_of(search->given));
     options.compile.external = search->external.get();
@@ -204,7 +204,7 @@ Answer* gs_compile_recorded(const std::byte* model, uint32_t model_size, const c
     // Most kernels of what a search found are there, and its weights are the page's.
     auto& search = gossamer::web::search;
     if (search && search->compile_options == std::string_view(options, options_size)) {
-      read.passed = &search->passed;
+      read.lowered = &search->lowered;
       if (!search->weights.files.empty()) read.weights = &search->weights;
     }
     const auto recorded = gossamer::tune::read_records({records, records_size}, "records");

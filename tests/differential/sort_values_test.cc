@@ -8,7 +8,7 @@
 #include "interp/stages.h"
 #include "rewrite/sort.h"
 
-namespace gossamer::compiler {
+namespace gossamer::differential {
 namespace {
 
 using ir::Buffer;
@@ -118,4 +118,4 @@ TEST(RadixSort, WorkIsLinear) {
 }
 
 }  // namespace
-}  // namespace gossamer::compiler
+}  // namespace gossamer::differential

@@ -1,10 +1,10 @@
-#include "compiler/passed_kernels.h"
+#include "compiler/lowered_kernel_cache.h"
 
 #include <gtest/gtest.h>
 
 #include "autoschedule/default_schedule.h"
 #include "compiler/compile.h"
-#include "compiler/prepared.h"
+#include "compiler/compile_cache.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "onnx/model_writer.h"
@@ -31,8 +31,8 @@ ir::Kernel twice(const ir::Expr& extent) {
   return kernel;
 }
 
-TEST(PassedKernels, EqualOnesTakeTheirWayOnce) {
-  PassedKernels kernels;
+TEST(LoweredKernelCache, EqualOnesTakeTheirWayOnce) {
+  LoweredKernelCache kernels;
   const auto wasm = TargetKind::wasm;
   const ir::Var n = ir::var("n"), m = ir::var("m");
   const Canonical one = canonicalize(twice(n), {n, m}), other = canonicalize(twice(m), {n, m});
@@ -49,22 +49,23 @@ TEST(PassedKernels, EqualOnesTakeTheirWayOnce) {
 }
 
 // A page builds a pipeline for each kernel, so webgpu's take computed extents as scalars.
-TEST(PassedKernels, KernelsBehindOtherStridesAreOneOnWebgpu) {
-  PassedKernels kernels;
+TEST(LoweredKernelCache, KernelsBehindOtherStridesAreOneOnWebgpu) {
+  LoweredKernelCache kernels;
   const ir::Var n = ir::var("n");
   const auto of = [&](int64_t stride, TargetKind target) {
     const Canonical kernel = canonicalize(twice(ir::floordiv(n, stride)), {n});
     return **kernels.run(kernel, target);
   };
   EXPECT_NE(of(2, TargetKind::wasm).key, of(4, TargetKind::wasm).key);
-  const PassedKernels::Passed two = of(2, TargetKind::webgpu), four = of(4, TargetKind::webgpu);
+  const LoweredKernelCache::Lowered two = of(2, TargetKind::webgpu),
+                                    four = of(4, TargetKind::webgpu);
   EXPECT_EQ(two.key, four.key);
   ASSERT_EQ(four.scalars.size(), 1u);
   EXPECT_TRUE(ir::equal(four.scalars[0], ir::floordiv(four.given[0], 4)));
 }
 
 // Each scale of a quantized model is another number.
-TEST(PassedKernels, KernelsOfOtherScalesAreOneOnWebgpu) {
+TEST(LoweredKernelCache, KernelsOfOtherScalesAreOneOnWebgpu) {
   const auto kernels_with = [](float scale) {
     const onnx::Message source =
         model({{value("x", {"n", "4"})},
@@ -88,7 +89,7 @@ TEST(PassedKernels, KernelsOfOtherScalesAreOneOnWebgpu) {
 }
 
 // Two launches of one kernel, each over its own dimension; by kept kernels the same bytes.
-TEST(PassedKernels, PackagesAreTheSame) {
+TEST(LoweredKernelCache, PackagesAreTheSame) {
   const onnx::Message source = model({{value("x", {"n", "4"}), value("y", {"m", "4"})},
                                       {node("Exp", {"x"}, {"a"}), node("Exp", {"y"}, {"b"})},
                                       {value("a", {"n", "4"}), value("b", {"m", "4"})}});
@@ -97,8 +98,8 @@ TEST(PassedKernels, PackagesAreTheSame) {
     options.target = target;
     const auto plain = compile(bytes_of(source), options);
     ASSERT_TRUE(plain);
-    PassedKernels kept;
-    options.passed = &kept;
+    LoweredKernelCache kept;
+    options.lowered = &kept;
     for (const int time : {1, 2}) {
       const auto files = compile(bytes_of(source), options);
       ASSERT_TRUE(files);
@@ -144,7 +145,7 @@ schedule::Point another_point(const KernelReport& kernel, int time) {
 
 // Of what a compilation left, one at other points makes what it makes of the model.
 void expect_the_same(const onnx::Message& source, const char* target) {
-  Prepared kept;
+  CompileCache kept;
   Options options;
   options.target = target;
   options.groups = true;
@@ -152,9 +153,9 @@ void expect_the_same(const onnx::Message& source, const char* target) {
   options.records = &records;
   // The last one has the points of the one before.
   for (const int time : {1, 2, 2, 3}) {
-    options.prepared = nullptr;
+    options.cache = nullptr;
     const auto plain = compile(bytes_of(source), options);
-    options.prepared = &kept;
+    options.cache = &kept;
     Report report;
     const auto files = compile(bytes_of(source), options, &report);
     ASSERT_TRUE(plain && files);
@@ -172,7 +173,7 @@ void expect_the_same(const onnx::Message& source, const char* target) {
   EXPECT_TRUE(kept.graph && kept.stages);
 }
 
-TEST(Prepared, PackagesAreTheSame) {
+TEST(CompileCache, PackagesAreTheSame) {
   const onnx::Message dynamic =
       model({{value("x", {"n", "64"}), value("w", {"64", "32"})},
              {node("MatMul", {"x", "w"}, {"p"}), node("Softmax", {"p"}, {"y"})},

@@ -13,7 +13,7 @@
 #include "schedule/lower.h"
 #include "schedule/trace.h"
 
-namespace gossamer::compiler {
+namespace gossamer::differential {
 namespace {
 
 using ir::Buffer;
@@ -270,7 +270,8 @@ TEST(ScheduleFuzz, KernelsComputeWhatTheStageSays) {
       break;
     }
     // The passes establish on it what they promise.
-    if (auto passed = run_pipeline(*kernel, target); !passed) fail(passed.error().to_string());
+    if (auto passed = compiler::run_pipeline(*kernel, target); !passed)
+      fail(passed.error().to_string());
   }
   EXPECT_GT(lowered, count / 4);
   EXPECT_GT(peeled, 0);
@@ -281,4 +282,4 @@ TEST(ScheduleFuzz, KernelsComputeWhatTheStageSays) {
 }
 
 }  // namespace
-}  // namespace gossamer::compiler
+}  // namespace gossamer::differential

@@ -6,7 +6,7 @@
 #include "interp/stages.h"
 #include "ir/build.h"
 
-namespace gossamer::compiler {
+namespace gossamer::differential {
 namespace {
 
 using ir::Buffer;
@@ -121,4 +121,4 @@ TEST(WidenHalves, NotStatesAndNotOnGpus) {
 }
 
 }  // namespace
-}  // namespace gossamer::compiler
+}  // namespace gossamer::differential

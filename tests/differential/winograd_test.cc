@@ -13,7 +13,7 @@
 #include "stages/access.h"
 #include "stages/pattern.h"
 
-namespace gossamer::compiler {
+namespace gossamer::differential {
 namespace {
 
 using ir::Buffer;
@@ -268,4 +268,4 @@ TEST(Winograd, ATileIsReadOnce) {
 }
 
 }  // namespace
-}  // namespace gossamer::compiler
+}  // namespace gossamer::differential

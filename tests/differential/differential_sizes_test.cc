@@ -1,7 +1,7 @@
 // Beside the catalog's cases: whole tiles, tiles past an edge, rows, parts, free dimensions.
-#include "compiler/differential.h"
+#include "differential/differential.h"
 
-namespace gossamer::compiler {
+namespace gossamer::differential {
 namespace {
 
 using ir::DType;
@@ -328,4 +328,4 @@ INSTANTIATE_TEST_SUITE_P(Cases, DecodedProducts, testing::ValuesIn(decoded_produ
                          name_of_case);
 
 }  // namespace
-}  // namespace gossamer::compiler
+}  // namespace gossamer::differential

@@ -1,4 +1,4 @@
-#include "compiler/passed_kernels.h"
+#include "compiler/lowered_kernel_cache.h"
 
 #include <algorithm>
 
@@ -20,12 +20,13 @@ ir::Expr range_of(const ir::Kernel& kernel) {
 
 }  // namespace
 
-Result<const PassedKernels::Passed*> PassedKernels::run(const Canonical& scheduled,
-                                                        TargetKind target, const Machine& machine) {
+Result<const LoweredKernelCache::Lowered*> LoweredKernelCache::run(const Canonical& scheduled,
+                                                                   TargetKind target,
+                                                                   const Machine& machine) {
   std::string key = cat(name_of(target), machine.converts_halves ? " with halves" : "",
                         machine.masks_loads ? " with masks" : "",
                         machine.has_ldexp ? " with ldexp\n" : "\n", scheduled.key);
-  if (const auto known = passed_.find(key); known != passed_.end()) return &known->second;
+  if (const auto known = lowered_.find(key); known != lowered_.end()) return &known->second;
   GS_ASSIGN(const ir::Kernel kernel, run_pipeline(scheduled.kernel, target, machine));
   GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
   // A page waits for each pipeline that it builds. Other targets' kernels are compiled here, or
@@ -37,22 +38,22 @@ Result<const PassedKernels::Passed*> PassedKernels::run(const Canonical& schedul
                 kernel, {scheduled.kernel.scalars.begin(), scheduled.kernel.scalars.end()}};
   const std::vector<ir::Var>& scalars = hoisted.kernel.scalars;
   Canonical canonical = canonicalize(hoisted.kernel, scalars);
-  Passed made{std::move(canonical.kernel),
-              std::move(canonical.key),
-              range_of(kernel),
-              {},
-              scheduled.kernel.scalars};
+  Lowered made{std::move(canonical.kernel),
+               std::move(canonical.key),
+               range_of(kernel),
+               {},
+               scheduled.kernel.scalars};
   for (const ir::Var& scalar : canonical.scalars) {
     const auto place =
         std::ranges::find_if(scalars, [&](const ir::Var& one) { return one.same(scalar); });
     made.scalars.push_back(hoisted.values[static_cast<size_t>(place - scalars.begin())]);
   }
-  if (passed_.size() >= most) passed_.clear();
-  return &passed_.emplace(std::move(key), std::move(made)).first->second;
+  if (lowered_.size() >= most) lowered_.clear();
+  return &lowered_.emplace(std::move(key), std::move(made)).first->second;
 }
 
-Result<ShaderText> PassedKernels::print(const std::string& key, const ir::Kernel& kernel,
-                                        const target::Capabilities& capabilities, bool exact) {
+Result<ShaderText> LoweredKernelCache::print(const std::string& key, const ir::Kernel& kernel,
+                                             const target::Capabilities& capabilities, bool exact) {
   std::string place = cat(exact ? "exact\n" : "\n", key);
   if (const auto known = printed_.find(place); known != printed_.end()) return known->second;
   GS_ASSIGN(ShaderText text, print_shader(kernel, capabilities, exact));

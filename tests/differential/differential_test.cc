@@ -1,7 +1,7 @@
 // Every case of the catalog on every target.
-#include "compiler/differential.h"
+#include "differential/differential.h"
 
-namespace gossamer::compiler {
+namespace gossamer::differential {
 namespace {
 
 using Parameter = std::tuple<const OpDef*, TargetKind>;
@@ -38,4 +38,4 @@ INSTANTIATE_TEST_SUITE_P(Catalog, DifferentialTest,
                          name_of_run);
 
 }  // namespace
-}  // namespace gossamer::compiler
+}  // namespace gossamer::differential

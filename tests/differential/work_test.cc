@@ -9,7 +9,7 @@
 #include "stages/program.h"
 #include "stages/states.h"
 
-namespace gossamer::compiler {
+namespace gossamer::differential {
 namespace {
 
 using stages::Stage;
@@ -157,4 +157,4 @@ TEST(Work, SuppressionTakesBoxesInBlocks) {
 }
 
 }  // namespace
-}  // namespace gossamer::compiler
+}  // namespace gossamer::differential

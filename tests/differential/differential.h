@@ -31,7 +31,7 @@
 #include "schedule/trace.h"
 #include "stages/fuse.h"
 
-namespace gossamer::compiler {
+namespace gossamer::differential {
 
 using ops::Case;
 using ops::OpDef;
@@ -151,7 +151,7 @@ inline group::Ends ends_of(const stages::Program& program, const layout::Ports& 
 // ModuleBuilder gives a kernel.
 struct Signs {
   std::vector<ir::Var> variables;
-  std::vector<SignedParts> parts;
+  std::vector<compiler::SignedParts> parts;
 };
 inline Signs signs_of(const stages::Program& program, const Dims& dims) {
   Signs signs;
@@ -161,7 +161,7 @@ inline Signs signs_of(const stages::Program& program, const Dims& dims) {
     });
     if (counts || dims.contains(var)) continue;
     signs.variables.push_back(var);
-    signs.parts.push_back(split_sign(var));
+    signs.parts.push_back(compiler::split_sign(var));
   }
   return signs;
 }
@@ -218,8 +218,9 @@ inline Run run_on(const target::Capabilities& caps, stages::Program program,
     const stages::Group group = found == groups.end() ? stages::single_group(stage) : found->second;
     const auto [chosen, scheduled] = autoschedule::schedule_default(group, caps);
     GS_TRY(reads_back(group, chosen, caps, scheduled));
-    GS_ASSIGN(const ir::Kernel kernel,
-              run_pipeline(with_parts(scheduled, signs.variables, signs.parts), caps.kind));
+    GS_ASSIGN(
+        const ir::Kernel kernel,
+        compiler::run_pipeline(with_parts(scheduled, signs.variables, signs.parts), caps.kind));
     const std::string text = ir::print(kernel);
     result.kernels += text;
     // Texts of shared expressions as long as a random generator's are cut short.
@@ -421,4 +422,4 @@ inline void compare_forms(TargetKind target, const Example& example) {
 constexpr std::array targets{TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu,
                              TargetKind::webgl};
 
-}  // namespace gossamer::compiler
+}  // namespace gossamer::differential

@@ -1,5 +1,5 @@
-// Kernels that have been through the passes. A model repeats most of its kernels, a search for
-// points compiles a model again and again with some others: equal ones take their way once.
+// A cache of kernels that the passes have lowered. A model repeats most of its kernels, and a
+// search compiles a model many times with few changes: equal kernels are lowered once.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace gossamer::compiler {
 
-class PassedKernels {
+class LoweredKernelCache {
  public:
   // A kernel as the passes leave it, over buffers and scalars of its own.
-  struct Passed {
+  struct Lowered {
     ir::Kernel kernel;
     std::string key;                // as Canonical::key
     ir::Expr range;                 // of its launch
@@ -27,8 +27,8 @@ class PassedKernels {
         given;  // the scalars of the kernel before: range and scalars are over these
   };
   // `scheduled` is canonical. The answer lasts until the next call. Errors: those of a pass.
-  Result<const Passed*> run(const Canonical& scheduled, TargetKind target,
-                            const Machine& machine = {});
+  Result<const Lowered*> run(const Canonical& scheduled, TargetKind target,
+                             const Machine& machine = {});
 
   // What print_shader makes of a kernel with that key; of one set of capabilities.
   Result<ShaderText> print(const std::string& key, const ir::Kernel& kernel,
@@ -37,7 +37,7 @@ class PassedKernels {
  private:
   // So many take tens of megabytes at most; then all are made anew.
   static constexpr size_t most = 512;
-  std::map<std::string, Passed> passed_;
+  std::map<std::string, Lowered> lowered_;
   std::map<std::string, ShaderText> printed_;
 };
 

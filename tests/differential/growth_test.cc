@@ -10,7 +10,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::compiler {
+namespace gossamer::differential {
 namespace {
 
 using ir::DType;
@@ -51,7 +51,7 @@ struct Size {
 
 Size size_of(TargetKind target, const stages::Stage& stage) {
   const target::Capabilities caps = target::capabilities_of(target);
-  const auto kernel = run_pipeline(
+  const auto kernel = compiler::run_pipeline(
       autoschedule::schedule_default(stages::single_group(stage), caps).kernel, target);
   EXPECT_TRUE(kernel);
   if (!kernel) return {};
@@ -61,7 +61,7 @@ Size size_of(TargetKind target, const stages::Stage& stage) {
       size.code = object->size();
   } else if (target == TargetKind::wasm) {
     size.code = codegen::wasm::emit_module({&*kernel, 1}, nullptr, {}).size();
-  } else if (const auto shader = print_shader(*kernel, caps)) {
+  } else if (const auto shader = compiler::print_shader(*kernel, caps)) {
     size.code = shader->code.size();
   }
   return size;
@@ -80,4 +80,4 @@ TEST(Growth, ChoicesWithinChoicesStayInProportion) {
 }
 
 }  // namespace
-}  // namespace gossamer::compiler
+}  // namespace gossamer::differential

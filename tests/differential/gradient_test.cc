@@ -1,10 +1,10 @@
 // Gradients of the catalog's operators on every target's kernels, against the stages themselves.
 #include "autodiff/gradient_of_case.h"
 #include "autoschedule/tiling.h"
-#include "compiler/differential.h"
+#include "differential/differential.h"
 #include "stages/pattern.h"
 
-namespace gossamer::compiler {
+namespace gossamer::differential {
 namespace {
 
 constexpr int64_t most_elements = 400;  // of a case
@@ -93,4 +93,4 @@ TEST(GradientsOfProducts, AreContractions) {
 }
 
 }  // namespace
-}  // namespace gossamer::compiler
+}  // namespace gossamer::differential

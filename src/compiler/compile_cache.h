@@ -1,5 +1,5 @@
-// What compilations of a model have in common that differ in points of kernels alone: a search
-// makes hundreds of them.
+// A cache of the work that compilations of a model share if they differ in schedule points alone. A
+// search makes hundreds of them.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ struct Scheduled {
   Canonical kernel;
 };
 
-struct Prepared {
+struct CompileCache {
   // A group, class_of, a point as text (empty: the default one), and which of its buffers lie
   // otherwise than its stages say.
   using Place = std::tuple<const stages::Group*, std::string, std::string, std::string>;
