@@ -140,11 +140,21 @@ test('a model is folded, measured, compared, and a link reproduces the view', {s
     assert.match(kernel, /Schedule[\s\S]*bind\(/);
     assert.match(kernel, /\d+ points of its space of schedules/);
     assert.match(kernel, /@compute/);
+    // The focus stays on what was pressed, though the view is drawn again.
+    const focused = 'document.activeElement.textContent';
+    for (const text of ['Bytes', 'Kernel']) {
+      await page.evaluate(`{const [button] = [...document.querySelectorAll('th button')].filter(({textContent}) => textContent === '${text}'); button.focus(); button.click();}`);
+      assert.equal(await page.evaluate(focused), text);
+    }
+    await page.evaluate("{const target = document.querySelector('#view-target'); target.focus(); target.value = 'webgl'; target.dispatchEvent(new Event('change'));}");
+    assert.equal(await page.evaluate('document.activeElement.id'), 'view-target');
+    await page.evaluate("{const target = document.querySelector('#view-target'); target.value = 'webgpu'; target.dispatchEvent(new Event('change'));}");
     // Memory: the slider and the chart are one.
     await press(page, '#tab-memory');
     const peak = /([\d.]+ \wB) at the peak/.exec(String(await shown(page)))?.[1];
     assert.ok(peak);
-    await page.evaluate("{const range = document.querySelector('.chart input'); range.value = '3'; range.dispatchEvent(new Event('input'));}");
+    await page.evaluate("{const range = document.querySelector('.chart input'); range.focus(); range.value = '3'; range.dispatchEvent(new Event('input'));}");
+    assert.equal(await page.evaluate('document.activeElement.type'), 'range');
     assert.match(String(await shown(page)), /Launch 3 of \d+: /);
     await press(page, '#tab-compare');
     assert.match(String(await shown(page)), /Time of a run, measured\s+–\s+–\s+[\d.]+ .?s[\s\S]*Layer by layer: webgpu and/);

@@ -3,7 +3,7 @@ import {compareTab} from './compare_tab.ts';
 import {Context, type Offers} from './context.ts';
 import {details} from './details.ts';
 import type {View} from './document.ts';
-import {h, link, replace, s} from './dom.ts';
+import {h, keepFocus, link, replace, s} from './dom.ts';
 import {GraphView} from './graph_view.ts';
 import {kernelsTab} from './kernels_tab.ts';
 import {memoryTab} from './memory_tab.ts';
@@ -170,21 +170,19 @@ export class Inspector {
   #draw(reveal: boolean): void {
     const context = this.#context;
     const {tab} = context.state;
-    this.#drawBar();
+    keepFocus(this.#bar, () => this.#drawBar());
     this.#drawTabs();
     const chosen = tab === 'graph' ? details(context) : [];
-    replace(this.#aside, ...chosen);
+    keepFocus(this.#aside, () => replace(this.#aside, ...chosen));
     this.#aside.hidden = chosen.length === 0;
     const scroll = this.#shownTab === tab ? this.#panel.querySelector('.scroll')?.scrollLeft : 0;
-    const slider = this.#panel.contains(document.activeElement) && document.activeElement instanceof HTMLInputElement && document.activeElement.type === 'range';
     if (tab === 'graph') {
       this.#drawFound();
       this.#legend.textContent = this.#legendText();
       if (this.#shownTab !== tab) replace(this.#panel, h('div', {class: 'row find'}, this.#find, this.#found), this.#graph.element, this.#legend);
       this.#graph.update(reveal);
     } else {
-      replace(this.#panel, ...CONTENTS[tab](context));
-      if (slider) this.#panel.querySelector<HTMLElement>('input[type=range]')?.focus();
+      keepFocus(this.#panel, () => replace(this.#panel, ...CONTENTS[tab](context)));
       const table = this.#panel.querySelector('.scroll');
       if (table && scroll) table.scrollLeft = scroll;
     }

@@ -22,6 +22,23 @@ export const s = <Tag extends keyof SVGElementTagNameMap>(tag: Tag, attributes: 
 export const replace = (element: Element, ...children: Child[]): void =>
   element.replaceChildren(...children.filter((child) => child !== undefined && child !== false).map((child) => (typeof child === 'number' ? String(child) : child)));
 
+const FOCUSABLE = 'button, input, select, summary, a, [tabindex]';
+
+/**
+ * Draws a part of the page again and leaves the focus where it was: on the control with the same text, else on the one at the same place.
+ */
+export function keepFocus(part: Element, draw: () => void): void {
+  const active = document.activeElement;
+  const before = part.contains(active) ? [...part.querySelectorAll(FOCUSABLE)] : [];
+  const at = active ? before.indexOf(active) : -1;
+  const nth = active ? before.slice(0, at).filter(({textContent}) => textContent === active.textContent).length : 0;
+  draw();
+  if (at < 0 || part.contains(document.activeElement)) return;
+  const after = [...part.querySelectorAll<HTMLElement>(FOCUSABLE)];
+  const same = after.filter(({tagName, textContent}) => tagName === active?.tagName && textContent === active.textContent);
+  (same[nth] ?? same[0] ?? after[Math.min(at, after.length - 1)])?.focus({preventScroll: true});
+}
+
 /** A button that looks like a link. */
 export const link = (text: Child, press: () => void, attributes: Attributes = {}): HTMLButtonElement =>
   h('button', {type: 'button', class: 'link', click: press, ...attributes}, text);
