@@ -76,6 +76,15 @@ function fourier(count) {
   return graph;
 }
 
+/** `count` steps of a batch of one, 128 numbers in and 256 kept. */
+function recurrent(count, inputs = 128, kept = 256) {
+  const graph = new Graph(`lstm_${count}`);
+  const x = graph.input('x', [count, 1, inputs], random(1, count * inputs));
+  const weights = [inputs, kept].map((width, at) => graph.constant(random(2 + at, 4 * kept * width).map((each) => each / 16), [1, 4 * kept, width]));
+  graph.output(graph.node('LSTM', [x, ...weights], [count, 1, 1, kept], {hidden_size: kept}));
+  return graph;
+}
+
 const SIZES = [1e4, 1e5, 1e6];
 const rows = (family, title, sizes, graph) =>
   sizes.map((count) => ({name: `${family}_${count}`.toLowerCase(), title: `${title}, ${count.toLocaleString('en')}`, part: 'growth', family, count, tolerance: 1e-2, special: /sorted|equal/.test(family), graph: () => graph(count)}));
@@ -85,5 +94,6 @@ export const growth = [
   ...[50, 0.5].flatMap((k) => Object.keys(DATA).flatMap((data) => rows(`topk_${k < 1 ? 'half' : k}_${data}`, `TopK ${k < 1 ? 'n / 2' : k}, ${data}`, SIZES, (count) => topK(count, data, k)))),
   ...Object.entries(OPERATORS).flatMap(([op, graph]) => rows(op, op, SIZES, graph)),
   ...rows('nms', 'NonMaxSuppression', [8400], nonMaxSuppression),
+  ...rows('lstm', 'LSTM, 128 to 256', [16, 256], recurrent),
   ...rows('dft', 'DFT', [1024, 16_384], fourier),
 ];

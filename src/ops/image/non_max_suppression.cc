@@ -207,8 +207,9 @@ class Suppression {
         "nms.overlaps", Builder::Join::sum, DType::i32,
         {batches_, classes_, ir::index(count), size}, {ir::index(word)}, [&](Point p, Point r) {
           const Expr other = p[2] * ir::index(word) + r[0];
-          const Expr near = other < p[3] && overlap_above(box_at(sides, p, ir::min(other, p[3])),
-                                                          box_at(sides, p, p[3]), scalar(3));
+          const Expr near =
+              other < p[3] && overlap_above(box_at(sides, p, ir::min(other, size - ir::index(1))),
+                                            box_at(sides, p, p[3]), scalar(3));
           return ir::select(near, bit(r[0]), whole(0));
         });
     // How many boxes there are up to each candidate, with one word of bits after the other.

@@ -16,8 +16,9 @@ interface Range {
   readonly uses: readonly number[];
 }
 
-/** Recordings of launches between steps that are kept. */
-const KEPT_PARTS = 256;
+/** Recordings of launches between steps that are kept, of a loop's rounds for instance; those of wasm are small. */
+const KEPT_PARTS = 1024;
+const KEPT_IN_WASM = 4096;
 
 /** After so long a run lets others have the thread. */
 const TURN_MS = 50;
@@ -143,7 +144,8 @@ export class StepRuns {
   async #part({name, entries, uses}: Range, values: Float64Array): Promise<Recording> {
     const key = uses.reduce((text, at) => `${text} ${values[at]}`, name);
     const part = this.#parts.get(key) ?? (await this.#launcher.record(entries, values));
-    const dropped = keep(this.#parts, key, part, KEPT_PARTS);
+    const {kind} = this.#launcher.unit(entries).device;
+    const dropped = keep(this.#parts, key, part, kind === 'wasm' ? KEPT_IN_WASM : KEPT_PARTS);
     if (dropped) {
       for (const lane of this.#launcher.lanes) void lane.submit();
       dropped.dispose();
