@@ -14,6 +14,7 @@ import numpy as np
 from . import _core
 from .element_types import packed
 from .error import Error
+from .from_torch import ExportedModule, is_module
 from .generate import Generation, GenerationBatch, Generations
 from .model import Model, checked, loaded
 from .libraries import name_library
@@ -185,8 +186,12 @@ class Package:
 
 def compile(  # noqa: A001: the word of the field
     model: str | os.PathLike[str] | bytes | Any,
-    target: str = "cpu",
+    target_or_example_inputs: Any = None,
+    /,
     *,
+    target: str = "cpu",
+    example_inputs: Any = None,
+    dynamic_shapes: Any = None,
     name: str = "",
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Mapping[str, int] | None = None,
@@ -211,10 +216,13 @@ def compile(  # noqa: A001: the word of the field
     operators: Sequence[Operator] = (),
     specialize_after: int = 8,
 ) -> Package:
-    """Compiles an ONNX model for a target.
+    """Compiles a model for a target: compile("model.onnx", "webgpu"), compile(module, (x,), target="webgpu").
 
     model: a path (weights in other files are found beside it), the bytes of one, or an onnx.ModelProto. A language model in a GGUF
-    file, too: its path or its bytes; and the path of a language model's folder with config.json and safetensors files.
+    file, too: its path or its bytes; and the path of a language model's folder with config.json and safetensors files. Or a torch.nn.Module,
+    which PyTorch's exporter makes an ONNX model of, as in eval(). target: one of TARGETS; it may be the second argument. example_inputs: of a module, a tensor,
+    a tuple of the arguments of forward() or a dict of them by name; they may be the second argument. dynamic_shapes: of a module, its open dimensions, as
+    torch.export.export has them; without any, shapes are those of the examples.
     name: of the model; "" takes the file's. shapes: fixed shapes of inputs, -1 leaves an extent open; dims: values of
     named dimensions; lengths: of sequences, -1 leaves an optional input out; keep_inputs: inputs
     with a default (an initializer) that stay inputs, which run() may leave out, other defaults are compiled in; constants: values of inputs, which become constants
@@ -233,12 +241,22 @@ def compile(  # noqa: A001: the word of the field
     Ctrl+C ends the wait.
     """
     given = {**locals(), "state": bool(state)}
+    if isinstance(target_or_example_inputs, str):
+        target = target_or_example_inputs
+    elif target_or_example_inputs is not None:
+        example_inputs = target_or_example_inputs
+    exported = None
+    if is_module(model):
+        exported = ExportedModule(model, example_inputs, dynamic_shapes)
+        model = exported.path
+    elif example_inputs is not None or dynamic_shapes is not None:
+        raise Error("example inputs are of a torch.nn.Module", hint="leave them out, or pass the module in place of its file")
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     if not isinstance(model, (bytes, bytearray, memoryview, str, os.PathLike)):
         raise Error(
             f"a {type(model).__name__} is not a model",
-            hint="pass the path of an ONNX or GGUF file, its bytes or an onnx.ModelProto; torch.onnx.export makes one of a torch.nn.Module",
+            hint="pass the path of an ONNX or GGUF file, its bytes, an onnx.ModelProto or a torch.nn.Module",
         )
 
     def options_with(known: Known) -> _core.CompileOptions:
@@ -263,7 +281,7 @@ def compile(  # noqa: A001: the word of the field
             options.side = side
         if isinstance(model, (bytes, bytearray, memoryview)):
             return _core.compile_bytes(bytes(model), options)
-        return _core.compile_path(os.fspath(model), options)
+        return _core.compile_path(exported.path if exported else os.fspath(model), options)  # whose files stay as long as this can be called
 
     def package(known: Known) -> Package:
         here = (lambda: made(known, "cpu")) if target in ("webgpu", "webgl") else None
