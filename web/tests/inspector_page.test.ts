@@ -71,7 +71,6 @@ async function withInspector(use: (open: (file?: Uint8Array, fragment?: string) 
   const server = await startServer();
   const browser = await startBrowser();
   try {
-    execFileSync(process.execPath, [join(root, 'inspector/build.mjs')]);
     execFileSync(process.execPath, [join(root, 'examples/build.mjs'), out, 'inspector'], {env: {...process.env, GOSSAMER_COMPILER_WASM: compilerWasm}});
     server.put('/', folder(out));
     const address = `${server.origin}/inspector.html`;
