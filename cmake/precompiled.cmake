@@ -47,7 +47,7 @@ endfunction()
 
 gs_add_read(standard HEADERS ${gs_standard_headers} LIBRARIES gs_options)
 # A hundred files, each an operator or a few.
-gs_add_read(ops HEADERS ${gs_standard_headers} <ops/define.h> <ops/families.h> LIBRARIES gs_options gossamer_ir)
+gs_add_read(ops HEADERS ${gs_standard_headers} <ops/axes.h> <ops/elementwise.h> <ops/families.h> <ops/shape_checks.h> LIBRARIES gs_options gossamer_ir)
 if(NOT GS_WASM)
   if(GOSSAMER_TESTS AND GOSSAMER_PRECOMPILED)
     gs_add_read(test HEADERS ${gs_standard_headers} <gtest/gtest.h> LIBRARIES gs_options GTest::gtest)

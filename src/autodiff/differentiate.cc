@@ -7,7 +7,7 @@
 #include "autodiff/differentiation.h"
 #include "autodiff/stage_gradient.h"
 #include "ir/build.h"
-#include "stages/states.h"
+#include "stages/state_update.h"
 
 namespace gossamer::autodiff {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ops/cases.h"
+#include "ops/test_case.h"
 
 namespace gossamer::autodiff {
 

@@ -4,7 +4,7 @@
 
 #include "autodiff/pad_factors.h"
 #include "ir/build.h"
-#include "ops/define.h"
+#include "ops/elementwise.h"
 
 namespace gossamer::autodiff {
 namespace {

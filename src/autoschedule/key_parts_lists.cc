@@ -7,6 +7,9 @@
 namespace gossamer::autoschedule {
 namespace {
 
+using schedule::List;
+using schedule::Point;
+using stages::Group;
 using stages::Stage;
 
 int64_t known_extent(const ir::Expr& extent) { return ir::as_int(extent).value_or(0); }

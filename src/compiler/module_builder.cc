@@ -13,7 +13,7 @@
 #include "ir/estimate.h"
 #include "ir/simplify.h"
 #include "ir/type_rules.h"
-#include "ops/linearize.h"
+#include "ops/reshape_index.h"
 #include "passes/flatten_access.h"
 #include "stages/access.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "interp/stages.h"
-#include "ops/cases.h"
+#include "ops/test_case.h"
 
 namespace gossamer::interp {
 

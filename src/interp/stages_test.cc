@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/cases.h"
+#include "ops/test_case.h"
 
 namespace gossamer::interp {
 namespace {

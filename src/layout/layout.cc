@@ -13,7 +13,7 @@
 #include "online/online.h"
 #include "stages/access.h"
 #include "stages/pattern.h"
-#include "stages/states.h"
+#include "stages/state_update.h"
 #include "target/costs.h"
 
 namespace gossamer::layout {

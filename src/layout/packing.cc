@@ -11,7 +11,7 @@
 #include "stages/access.h"
 #include "stages/factors.h"
 #include "stages/pattern.h"
-#include "stages/states.h"
+#include "stages/state_update.h"
 
 namespace gossamer::layout {
 

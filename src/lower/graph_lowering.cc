@@ -10,7 +10,7 @@
 #include "lower/lower_node.h"
 #include "lower/lower_scan.h"
 #include "lower/lower_sequence_map.h"
-#include "stages/states.h"
+#include "stages/state_update.h"
 
 namespace gossamer::lower {
 namespace {

@@ -1,7 +1,7 @@
 #include "lower/loop_rows.h"
 
 #include "ir/build.h"
-#include "stages/states.h"
+#include "stages/state_update.h"
 
 namespace gossamer::lower {
 

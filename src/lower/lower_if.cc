@@ -5,7 +5,7 @@
 
 #include "ir/build.h"
 #include "lower/control_tensors.h"
-#include "stages/states.h"
+#include "stages/state_update.h"
 
 namespace gossamer::lower {
 namespace {

@@ -6,7 +6,7 @@
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
-#include "ops/linearize.h"
+#include "ops/reshape_index.h"
 
 namespace gossamer::lower {
 namespace {

@@ -29,6 +29,7 @@ using stages::Stage;
 using stages::StageKind;
 using Point = std::span<const Expr>;
 using Shape = std::vector<Expr>;  // extents of type index
+using Numbers = std::vector<int64_t>;
 
 // A tensor while defining: its buffer, and what is known of it. A handle; copying is cheap.
 struct Tensor {
@@ -299,5 +300,8 @@ class Builder {
   std::unordered_set<std::string> stage_names_;
   Result<> reads_;  // the first load that leaves its tensor
 };
+
+inline Expr int32(int64_t value) { return ir::constant_int(DType::i32, value); }
+inline Expr as_index(const Expr& stored) { return ir::cast(DType::index, stored); }
 
 }  // namespace gossamer::ops

@@ -3,11 +3,11 @@
 
 #include "ir/rewrite.h"
 #include "ir/scalar.h"
+#include "ops/bounds_check.h"
 #include "ops/builder.h"
 #include "ops/host_value.h"
-#include "ops/linearize.h"
-#include "ops/reads.h"
-#include "stages/search.h"
+#include "ops/reshape_index.h"
+#include "stages/binary_search.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,8 +1,8 @@
 // Stages that depend on what a run computes: values read back, loops.
 #include "ir/rewrite.h"
 #include "ops/builder.h"
-#include "ops/linearize.h"
-#include "stages/states.h"
+#include "ops/reshape_index.h"
+#include "stages/state_update.h"
 
 namespace gossamer::ops {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "ir/rewrite.h"
-#include "ops/cases.h"
+#include "ops/test_case.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,7 +1,7 @@
 // Conversions between element types as ONNX's Cast has them, for all that convert.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

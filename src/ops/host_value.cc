@@ -10,8 +10,10 @@
 namespace gossamer::ops {
 namespace {
 
+using ir::Buffer;
 using ir::DType;
 using ir::UnaryOp;
+using ir::Var;
 using stages::Accumulators;
 using stages::Stage;
 using stages::StageKind;

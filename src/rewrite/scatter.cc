@@ -9,8 +9,8 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "stages/access.h"
-#include "stages/search.h"
-#include "stages/states.h"
+#include "stages/binary_search.h"
+#include "stages/state_update.h"
 
 namespace gossamer::rewrite {
 

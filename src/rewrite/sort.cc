@@ -7,7 +7,7 @@
 #include "ir/simplify.h"
 #include "rewrite/radix_sort.h"
 #include "stages/access.h"
-#include "stages/search.h"
+#include "stages/binary_search.h"
 
 namespace gossamer::rewrite {
 namespace {

@@ -23,7 +23,7 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "layout/layout.h"
-#include "ops/cases.h"
+#include "ops/test_case.h"
 #include "records/layout_records.h"
 #include "rewrite/legalize_stages.h"
 #include "rewrite/winograd.h"

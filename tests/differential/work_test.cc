@@ -4,10 +4,10 @@
 
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
-#include "ops/cases.h"
+#include "ops/test_case.h"
 #include "rewrite/legalize_stages.h"
 #include "stages/program.h"
-#include "stages/states.h"
+#include "stages/state_update.h"
 
 namespace gossamer::differential {
 namespace {

@@ -1,6 +1,7 @@
 // An elementwise operator: an expression of its operands' elements, which broadcast.
+#include "ops/elementwise.h"
 #include "extend/entries.h"
-#include "ops/define.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::extend {
 

@@ -5,7 +5,7 @@
 #include "lower/lower.h"
 #include "onnx/model_writer.h"
 #include "onnx/reader.h"
-#include "ops/cases.h"
+#include "ops/test_case.h"
 #include "stages/stage_graph.h"
 
 namespace gossamer::extend {

@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "extend/entries.h"
-#include "ops/define.h"
+#include "ops/axes.h"
+#include "ops/elementwise.h"
 
 namespace gossamer::extend {
 namespace {

@@ -1,6 +1,6 @@
 #include "fuzz/catalog.h"
 
-#include "ops/cases.h"
+#include "ops/test_case.h"
 
 namespace gossamer::fuzz {
 namespace {

@@ -1,9 +1,10 @@
 // Activations: functions of one element with parameters.
 #include <cmath>
 
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/functions.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

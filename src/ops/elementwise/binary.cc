@@ -2,8 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,6 +1,7 @@
 // Comparisons, logic and bits.
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
+#include "ops/shape_checks.h"
 #include "ops/text/string_match.h"
 
 namespace gossamer::ops {

@@ -1,5 +1,5 @@
 // Functions of one element: mathematics, signs, rounding.
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 
 namespace gossamer::ops {

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "ir/print.h"
-#include "ops/define.h"
 #include "ops/families.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

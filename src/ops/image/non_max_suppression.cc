@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "ops/families.h"
-#include "ops/least.h"
 #include "ops/reduction/reduce.h"
+#include "ops/select_k.h"
 #include "ops/tensor/nonzero.h"
 
 namespace gossamer::ops {

@@ -6,9 +6,10 @@
 #include <optional>
 
 #include "ir/estimate.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/image/resize_axis.h"
-#include "ops/wide_product.h"
+#include "ops/mul_div.h"
 
 namespace gossamer::ops {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ops/wide_product.h"
+#include "ops/mul_div.h"
 
 namespace gossamer::ops {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

@@ -1,8 +1,10 @@
 // Convolution and pooling at places that data gives: samples between elements.
 #include <algorithm>
 
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/nn/window.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,7 +1,7 @@
 // Caches of keys and values, of ONNX Runtime's attention of language models.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/elementwise.h"
 
 namespace gossamer::ops {
 

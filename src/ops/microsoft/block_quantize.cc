@@ -1,7 +1,10 @@
 // ONNX Runtime's operators on quantised tensors, and products with packed weights.
 #include "ir/print.h"
+#include "ops/axes.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/microsoft/fused.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -2,9 +2,11 @@
 #include <cmath>
 
 #include "ir/print.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/functions.h"
 #include "ops/microsoft/fused.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

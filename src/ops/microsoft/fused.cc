@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "ir/print.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
-#include "ops/linearize.h"
+#include "ops/reshape_index.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

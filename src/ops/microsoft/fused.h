@@ -3,7 +3,7 @@
 
 #include <initializer_list>
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

@@ -3,6 +3,7 @@
 #include "ops/families.h"
 #include "ops/microsoft/attention_cache.h"
 #include "ops/microsoft/fused.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,7 +1,9 @@
 // Operators of ONNX Runtime's domain on images: groups of channels, pools with channels last,
 // crops.
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/microsoft/fused.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -3,9 +3,10 @@
 
 #include "ir/print.h"
 #include "ops/families.h"
-#include "ops/linearize.h"
 #include "ops/microsoft/fused.h"
 #include "ops/nn/window.h"
+#include "ops/reshape_index.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,9 +1,11 @@
 // Products of matrices in ONNX Runtime's domain: transposed, scaled, of quantised numbers.
 #include "ir/print.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/microsoft/fused.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/quantize.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -3,12 +3,14 @@
 #include <limits>
 
 #include "ir/print.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/functions.h"
-#include "ops/linearize.h"
 #include "ops/microsoft/fused.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/quantize.h"
+#include "ops/reshape_index.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,5 +1,6 @@
 // Operators on quantised tensors in ONNX Runtime's domain: what the standard operators make of the
 // real numbers, quantised.
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/microsoft/fused.h"
 #include "ops/nn/quantize.h"

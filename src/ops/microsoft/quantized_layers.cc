@@ -1,9 +1,9 @@
 // Layers of ONNX Runtime's domain on quantised tensors: the real ones on what they stand for.
 #include "ir/print.h"
 #include "ops/families.h"
-#include "ops/linearize.h"
 #include "ops/microsoft/fused.h"
 #include "ops/nn/recurrent.h"
+#include "ops/reshape_index.h"
 
 namespace gossamer::ops {
 namespace {

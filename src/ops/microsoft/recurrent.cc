@@ -2,6 +2,7 @@
 #include "ops/families.h"
 #include "ops/functions.h"
 #include "ops/microsoft/fused.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

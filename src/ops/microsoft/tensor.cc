@@ -3,11 +3,13 @@
 #include <numbers>
 
 #include "ir/print.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
-#include "ops/linearize.h"
 #include "ops/microsoft/fused.h"
+#include "ops/mul_div.h"
 #include "ops/reduction/reduce.h"
-#include "ops/wide_product.h"
+#include "ops/reshape_index.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,6 +1,7 @@
 // WordConvEmbedding: words from the embeddings of their characters.
 #include "ops/families.h"
 #include "ops/microsoft/fused.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

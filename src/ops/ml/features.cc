@@ -1,5 +1,5 @@
 // Preparing features for the classic models of ai.onnx.ml.
-#include "ops/define.h"
+#include "ops/builder.h"
 #include "ops/families.h"
 #include "ops/reduction/reduce.h"
 #include "ops/text/string_match.h"

@@ -1,4 +1,5 @@
 // Tables from labels to labels: LabelEncoder, CategoryMapper.
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/text/string_match.h"
 

@@ -4,10 +4,11 @@
 
 #include <cmath>
 
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/functions.h"
-#include "ops/linearize.h"
 #include "ops/reduction/reduce.h"
+#include "ops/reshape_index.h"
 
 namespace gossamer::ops {
 namespace {

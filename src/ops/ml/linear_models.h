@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

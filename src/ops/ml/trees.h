@@ -1,7 +1,7 @@
 // Decision trees as tables: what the ensembles of ai.onnx.ml share.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

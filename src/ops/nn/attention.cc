@@ -3,9 +3,11 @@
 #include <limits>
 
 #include "ir/print.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/nn/attention_scale.h"
 #include "ops/reduction/reduce.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

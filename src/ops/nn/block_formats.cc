@@ -4,8 +4,11 @@
 #include <memory>
 
 #include "ir/print.h"
+#include "ops/axes.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/microsoft/fused.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,6 +1,7 @@
 // CausalConvWithState.
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -2,8 +2,10 @@
 #include "ops/nn/conv.h"
 
 #include "ir/print.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/nn/quantize.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "ir/print.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/nn/window.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,4 +1,5 @@
 // Determinants by elimination with row pivots, all matrices of a batch at once.
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/reduction/reduce.h"
 

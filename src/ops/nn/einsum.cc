@@ -1,4 +1,6 @@
 #include "ops/nn/einsum.h"
+#include "ops/elementwise.h"
+#include "ops/shape_checks.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // Sums of products over named axes.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

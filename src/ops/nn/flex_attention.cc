@@ -1,9 +1,10 @@
 // Attention whose scores and shares pass through graphs that the node holds.
 
 #include "ir/print.h"
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/nn/attention_scale.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,9 +1,10 @@
 // Windows put back where they came from: each element of the image asks the windows that cover it.
 #include <algorithm>
 
+#include "ops/elementwise.h"
 #include "ops/families.h"
-#include "ops/linearize.h"
 #include "ops/nn/window.h"
+#include "ops/reshape_index.h"
 
 namespace gossamer::ops {
 namespace {

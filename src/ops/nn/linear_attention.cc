@@ -1,9 +1,9 @@
 // Linear attention: a matrix a head carries what keys and values said so far; one round a token.
 #include <cmath>
 
-#include "ops/define.h"
 #include "ops/families.h"
 #include "ops/functions.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

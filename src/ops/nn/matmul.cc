@@ -5,10 +5,12 @@
 #include <cmath>
 
 #include "ir/print.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/microsoft/fused.h"
 #include "ops/nn/einsum.h"
 #include "ops/nn/quantize.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

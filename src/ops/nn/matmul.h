@@ -1,7 +1,7 @@
 // The matrix product that MatMul, MatMulInteger and QLinearMatMul share.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

@@ -1,6 +1,7 @@
 // Pools: reductions over windows, or over all spatial axes.
 #include <cmath>
 
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/functions.h"
 #include "ops/microsoft/fused.h"

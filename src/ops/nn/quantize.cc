@@ -3,10 +3,12 @@
 
 #include "ir/print.h"
 #include "ops/conversion.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/reduction/reduce.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,7 +1,7 @@
 // Quantised integers: what the families that compute on them share.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "ir/print.h"
+#include "ops/elementwise.h"
 #include "ops/functions.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

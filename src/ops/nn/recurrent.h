@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

@@ -1,4 +1,5 @@
 // Recurrent networks: RNN, GRU, LSTM, step by step.
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/nn/recurrent.h"
 

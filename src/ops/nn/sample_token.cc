@@ -5,9 +5,9 @@
 #include <limits>
 #include <utility>
 
-#include "ops/define.h"
 #include "ops/families.h"
 #include "ops/random_bits.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

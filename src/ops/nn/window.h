@@ -1,7 +1,7 @@
 // Sliding windows over the spatial axes of [n, c, spatial...]: what convolutions and pools share.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

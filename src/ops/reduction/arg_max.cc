@@ -1,6 +1,7 @@
 // ArgMax and ArgMin: reductions to positions.
 #include <limits>
 
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/reduction/reduce.h"
 

@@ -1,5 +1,6 @@
 // Running sums and products along an axis.
-#include "ops/define.h"
+#include "ops/axes.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 
 namespace gossamer::ops {

@@ -1,10 +1,12 @@
 // Normalisations.
 #include <algorithm>
 
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/functions.h"
 #include "ops/nn/window.h"
 #include "ops/reduction/reduce.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/axes.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/functions.h"
 

@@ -1,7 +1,7 @@
 // Reductions over whole axes: what reductions, softmax and normalisations share.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

@@ -1,4 +1,5 @@
 // Softmax and its kin along one axis.
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/reduction/reduce.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/define.h"
-#include "ops/linearize.h"
+#include "ops/axes.h"
+#include "ops/reshape_index.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,8 +1,9 @@
 // Operators on sequences and optional values. Most sequences are lists of tensors whose number is
 // known when compiling (Item in ops/builder.h), so that most operators make no stage at all.
-#include "ops/define.h"
+#include "ops/axes.h"
 #include "ops/families.h"
 #include "ops/sequence/packed.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

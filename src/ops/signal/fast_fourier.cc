@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ir/scalar.h"
-#include "ops/wide_product.h"
+#include "ops/mul_div.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,7 +1,7 @@
 // Fourier transforms of a known length by its factors.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
+#include "ops/mul_div.h"
 #include "ops/signal/fast_fourier.h"
-#include "ops/wide_product.h"
 
 namespace gossamer::ops {
 namespace {

@@ -2,8 +2,10 @@
 #include <cmath>
 
 #include "ir/scalar.h"
-#include "ops/define.h"
+#include "ops/axes.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ir/print.h"
-#include "ops/define.h"
+#include "ops/axes.h"
 #include "ops/families.h"
 
 namespace gossamer::ops {

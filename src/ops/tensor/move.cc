@@ -2,9 +2,10 @@
 #include <algorithm>
 
 #include "ir/print.h"
-#include "ops/define.h"
+#include "ops/axes.h"
 #include "ops/families.h"
-#include "ops/linearize.h"
+#include "ops/reshape_index.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

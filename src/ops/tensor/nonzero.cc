@@ -2,7 +2,7 @@
 #include "ops/tensor/nonzero.h"
 
 #include "ops/families.h"
-#include "ops/linearize.h"
+#include "ops/reshape_index.h"
 
 namespace gossamer::ops {
 namespace {

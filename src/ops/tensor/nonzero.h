@@ -1,7 +1,7 @@
 // Choosing elements by flags: how many there are is known only when the model runs.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

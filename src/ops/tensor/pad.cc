@@ -1,5 +1,5 @@
 // Padding, in all of its modes; negative pads crop.
-#include "ops/define.h"
+#include "ops/builder.h"
 #include "ops/families.h"
 
 namespace gossamer::ops {

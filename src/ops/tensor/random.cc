@@ -3,7 +3,7 @@
 // same seed. A node without a seed takes one from its name.
 #include <cmath>
 
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/random_bits.h"
 

@@ -1,7 +1,8 @@
 // Writes at computed places into a copy of a tensor.
 #include "ir/print.h"
-#include "ops/define.h"
+#include "ops/axes.h"
 #include "ops/families.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

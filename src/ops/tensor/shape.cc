@@ -3,9 +3,9 @@
 
 #include "ir/print.h"
 #include "ir/rewrite.h"
-#include "ops/define.h"
+#include "ops/axes.h"
 #include "ops/families.h"
-#include "ops/linearize.h"
+#include "ops/reshape_index.h"
 
 namespace gossamer::ops {
 namespace {

@@ -1,5 +1,5 @@
 // TensorScatter: what an autoregressive model keeps, with what a step adds.
-#include "ops/define.h"
+#include "ops/builder.h"
 #include "ops/families.h"
 
 namespace gossamer::ops {

@@ -1,10 +1,10 @@
 // TopK.
 #include <cmath>
 
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
-#include "ops/least.h"
 #include "ops/reduction/reduce.h"
+#include "ops/select_k.h"
 
 namespace gossamer::ops {
 namespace {

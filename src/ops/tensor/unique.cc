@@ -1,9 +1,9 @@
 // Unique.
-#include "ops/define.h"
+#include "ops/builder.h"
 #include "ops/families.h"
-#include "ops/least.h"
-#include "ops/linearize.h"
 #include "ops/reduction/reduce.h"
+#include "ops/reshape_index.h"
+#include "ops/select_k.h"
 
 namespace gossamer::ops {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/define.h"
+#include "ops/builder.h"
 #include "ops/families.h"
 #include "ops/text/string_match.h"
 

@@ -1,7 +1,7 @@
 // Powers of ten as numbers of 128 bits, for exact conversion between binary and decimal.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

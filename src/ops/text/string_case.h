@@ -1,7 +1,7 @@
 // The case of strings, in a run.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 #include "ops/text/letter_case.h"
 
 namespace gossamer::ops {

@@ -1,7 +1,7 @@
 // Comparing strings.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

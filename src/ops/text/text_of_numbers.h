@@ -1,7 +1,7 @@
 // Numbers as text and back, for Cast.
 #pragma once
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

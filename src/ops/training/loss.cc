@@ -1,6 +1,8 @@
 // Losses of classification.
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/reduction/reduce.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::ops {
 namespace {

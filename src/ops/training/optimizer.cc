@@ -3,7 +3,7 @@
 // gradients, all first moments and so on; outputs all new parameters, then their new moments.
 #include <cmath>
 
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/functions.h"
 

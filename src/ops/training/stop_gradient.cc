@@ -1,5 +1,5 @@
 // Where gradients end.
-#include "ops/define.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 
 namespace gossamer::ops {

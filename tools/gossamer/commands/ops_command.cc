@@ -8,7 +8,7 @@
 #include "autodiff/gradient_of_case.h"
 #include "gossamer/commands/commands.h"
 #include "ir/scalar.h"
-#include "ops/cases.h"
+#include "ops/test_case.h"
 #include "stages/place_on_side.h"
 
 namespace gossamer::command {

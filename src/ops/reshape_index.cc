@@ -1,4 +1,4 @@
-#include "ops/linearize.h"
+#include "ops/reshape_index.h"
 
 #include <numeric>
 

@@ -1,4 +1,4 @@
-#include "ops/wide_product.h"
+#include "ops/mul_div.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "stages/states.h"
+#include "stages/state_update.h"
 
 #include <algorithm>
 

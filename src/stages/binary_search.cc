@@ -1,4 +1,4 @@
-#include "stages/search.h"
+#include "stages/binary_search.h"
 
 #include "ir/build.h"
 

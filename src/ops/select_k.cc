@@ -1,8 +1,8 @@
-#include "ops/least.h"
+#include "ops/select_k.h"
 
 #include <limits>
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 namespace {

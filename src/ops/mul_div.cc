@@ -1,6 +1,6 @@
-#include "ops/wide_product.h"
+#include "ops/mul_div.h"
 
-#include "ops/define.h"
+#include "ops/builder.h"
 
 namespace gossamer::ops {
 

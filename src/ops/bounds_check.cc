@@ -1,4 +1,4 @@
-#include "ops/reads.h"
+#include "ops/bounds_check.h"
 
 #include <unordered_map>
 #include <unordered_set>
@@ -11,6 +11,7 @@
 namespace gossamer::ops {
 namespace {
 
+using ir::Var;
 using stages::Stage;
 
 class Reads {

@@ -1,4 +1,4 @@
-#include "ops/cases.h"
+#include "ops/test_case.h"
 
 #include <algorithm>
 #include <cmath>
