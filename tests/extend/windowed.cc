@@ -2,6 +2,7 @@
 // is whatever leaves a reduction alone.
 #include "extend/entries.h"
 #include "ops/nn/window.h"
+#include "ops/shape_checks.h"
 
 namespace gossamer::extend {
 namespace {
