@@ -98,8 +98,11 @@ async function withoutTimestamps(): Promise<void> {
     checkProfile(model, second, 2);
     same(second.method, 'repetition', 'method');
     if (first.method === 'timestamps') {
-      const ratio = first.kernelMs / second.kernelMs;
-      check(ratio > 0.02 && ratio < 50, `${first.kernelMs} ms by timestamps, ${second.kernelMs} by repetition`);
+      // Other work on the machine may slow one of them down, not three times.
+      const times = [second.kernelMs];
+      const isNear = (ms: number): boolean => first.kernelMs / ms > 0.02 && first.kernelMs / ms < 50;
+      while (times.length < 3 && !times.some(isNear)) times.push((await model.profile(feeds, {runs: 1, minMs: 3})).kernelMs);
+      check(times.some(isNear), `${first.kernelMs} ms by timestamps, ${times.join(', ')} by repetition`);
     }
   } finally {
     owner.has = real;
