@@ -19,7 +19,7 @@ def is_module(model: Any) -> bool:
 
 
 class ExportedModule:
-    """A module's ONNX file, with its weights in a file beside it; both are removed with this object."""
+    """A module's ONNX file, with its weights in a file next to it; both are removed with this object."""
 
     def __init__(self, module: Any, example_inputs: Any, dynamic_shapes: Any = None) -> None:
         """example_inputs: a tensor, a sequence of positional arguments of `forward`, or a mapping of keyword arguments.

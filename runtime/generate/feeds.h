@@ -26,9 +26,10 @@ HostTensor integers(const Port& port, std::vector<int64_t> shape, int64_t first,
 HostTensor integers_of(const Port& port, std::vector<int64_t> shape,
                        std::span<const int64_t> values);
 
-// Which tokens those of a run see, for texts with so many tokens before its `count`. Of rank 2 a
-// row each of ones and zeros; of rank 4 [texts, 1, count, tokens], where tokens do not see later
-// ones: zeros and -inf, which scores are added to, if it has floats, else ones and zeros.
+// The mask of a run of `count` tokens for each text; before[i] tokens of text i precede them. Rank
+// 2 is [texts, tokens]: one for tokens of the text, zero for padding. Rank 4 is [texts, 1, count,
+// tokens] and also hides later tokens. Floats are added to scores: zero for a visible token, -inf
+// for a hidden one. Other types have one and zero.
 HostTensor mask_of(const Port& port, std::span<const int64_t> before, int64_t count);
 
 // By name; their number where there is none.

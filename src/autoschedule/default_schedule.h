@@ -26,7 +26,7 @@ Result<ScheduledGroup> schedule_at(const stages::Group& group,
 ScheduledGroup schedule_default(const stages::Group& group,
                                 const target::Capabilities& capabilities);
 
-// Of a stage in a launch of its own.
+// The schedule of a stage that is a launch by itself.
 schedule::Schedule default_schedule(const stages::Stage& stage,
                                     const target::Capabilities& capabilities);
 

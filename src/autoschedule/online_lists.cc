@@ -41,7 +41,8 @@ List map_list(const OnlineTile& tile) {
   return list;
 }
 
-// Tiles of values are no larger than those of queries: 16 KiB hold one and the scores.
+// A tile of values is at most as large as a tile of queries: 16 KiB hold one of them and the
+// scores.
 List product_list(const Stage& product, const OnlineTile& tile) {
   const int64_t columns = online::points_along(product, 1), vectors = columns / gpu_lanes;
   int64_t block = step;

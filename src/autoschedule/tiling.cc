@@ -203,14 +203,14 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const int max_rows = products ? caps.product_rows : caps.tile_rows;
   int64_t steps = 1;
   for (const Expr& extent : stage.reduce_extents) steps *= extent_or(extent, 64);
-  const auto choose = [&](std::optional<int64_t> rows, int64_t beside) {
+  const auto choose = [&](std::optional<int64_t> rows, int64_t other_tiles) {
     const int copied = copied_factor(stage, caps, tiling, rows);
     const int64_t most =
         copied < 0
             ? max_vectors
             : std::min<int64_t>(max_vectors, caps.max_private_bytes / (steps * vector_bytes(caps)));
-    const RegisterTile tile = best_tile(rows.value_or(best_extent), !rows, blocks, beside, steps,
-                                        static_cast<int>(most), max_rows, caps);
+    const RegisterTile tile = best_tile(rows.value_or(best_extent), !rows, blocks, other_tiles,
+                                        steps, static_cast<int>(most), max_rows, caps);
     return std::pair(tile, tile.rows > 1 ? copied : -1);
   };
   const auto use = [&](const std::pair<RegisterTile, int>& chosen) {
