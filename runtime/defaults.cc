@@ -1,17 +1,19 @@
-// Inputs that a run need not be given: what the package has for them.
+#include "runtime/defaults.h"
+
 #include "package/write.h"
+#include "runtime/kept_state.h"
+#include "runtime/mapped_file.h"
 #include "runtime/model_state.h"
 
 namespace gossamer::runtime {
 
-Result<> Model::State::read_defaults() {
-  if (!package.files.contains(package::defaults_file)) return {};
-  GS_ASSIGN(const auto bytes, package.file(package::defaults_file));
-  auto stored = parse_safetensors(bytes);
+Result<Defaults> parse_defaults(std::span<const std::byte> file, const std::vector<Port>& inputs) {
+  auto stored = parse_safetensors(file);
   if (!stored)
     return fail_at(std::string(package::defaults_file), stored.error().message,
                    stored.error().hint);
-  for (const Port& port : signature.inputs) {
+  Defaults defaults;
+  for (const Port& port : inputs) {
     const auto found = stored->find(port.name);
     if (found == stored->end()) continue;
     const StoredTensor& tensor = found->second;
@@ -24,6 +26,13 @@ Result<> Model::State::read_defaults() {
         port.name,
         HostTensor{port.dtype, tensor.shape, {tensor.bytes.begin(), tensor.bytes.end()}});
   }
+  return defaults;
+}
+
+Result<> Model::State::read_defaults() {
+  if (!package.files.contains(package::defaults_file)) return {};
+  GS_ASSIGN(const auto bytes, package.file(package::defaults_file));
+  GS_ASSIGN(defaults, parse_defaults(bytes, signature.inputs));
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/defaults.h"
 #include "runtime/device_tensor.h"
 #include "runtime/kept_state.h"
 #include "runtime/kept_text.h"
@@ -34,9 +35,8 @@ struct Model::State {
   std::vector<std::shared_ptr<Buffer>> slots;
   std::vector<bool> spent;            // slots that only loading needed
   std::vector<Port> inputs, outputs;  // as the package has them
-  Signature signature;
-  std::map<std::string, HostTensor, std::less<>>
-      defaults;  // by the inputs' names                // as users see them, without state
+  Signature signature;                // as users see them, without state
+  Defaults defaults;
   KeptState kept;
   bool keeps = true;               // what runs make of the state
   std::shared_ptr<KeptText> text;  // whose state it is, if any

@@ -74,10 +74,7 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
 Result<> write_to(const Package& package, const std::string& folder) {
   package::Files files;
   for (const Package::File& file : package.files)
-    files.push_back({.name = file.name,
-                     .bytes = {},
-                     .size = file.bytes.size(),
-                     .parts = {{.length = file.bytes.size(), .view = file.bytes}}});
+    files.push_back(package::file_of_view(file.name, file.bytes));
   return write_package(folder, files);
 }
 

@@ -63,7 +63,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 namespace {
 
-// `release`: called with what is written.
+// `release`: called with what is written, unless empty.
 Result<> write_file(const fs::path& path, const package::File& file,
                     const std::function<void(std::span<const std::byte>)>& release) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
@@ -73,7 +73,7 @@ Result<> write_file(const fs::path& path, const package::File& file,
       const auto now = bytes.first(std::min(most, bytes.size()));
       out.write(reinterpret_cast<const char*>(now.data()),
                 static_cast<std::streamsize>(now.size()));
-      release(now);
+      if (release) release(now);
       bytes = bytes.subspan(now.size());
     }
   });
@@ -85,12 +85,7 @@ Result<> write_file(const fs::path& path, const package::File& file,
 }  // namespace
 
 Result<> write_file(const fs::path& path, std::span<const std::byte> bytes) {
-  return write_file(path,
-                    {.name = {},
-                     .bytes = {},
-                     .size = bytes.size(),
-                     .parts = {{.length = bytes.size(), .view = bytes}}},
-                    [](auto) {});
+  return write_file(path, package::file_of_view({}, bytes), {});
 }
 
 std::shared_ptr<onnx::ExternalFiles> external_files(const fs::path& folder) {
@@ -120,7 +115,7 @@ Result<> write_files(const fs::path& folder, const package::Files& files) {
     const fs::path path = folder / file.name, part = folder / (file.name + ".part");
     fs::create_directories(path.parent_path(), error);
     if (error) return fail_at(path.string(), cat("cannot be made: ", error.message()));
-    GS_TRY(write_file(part, file.bytes));
+    GS_TRY(write_file(part, file, {}));
     fs::rename(part, path, error);
     if (error) return fail_at(path.string(), cat("cannot be made: ", error.message()));
   }

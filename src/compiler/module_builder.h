@@ -15,6 +15,7 @@
 #include "compiler/kernel_set.h"
 #include "compiler/planner.h"
 #include "group/group_stages.h"
+#include "lower/lower.h"
 #include "memory/plan_memory.h"
 #include "package/write.h"
 #include "stages/stage_graph.h"
@@ -25,7 +26,7 @@ namespace gossamer::compiler {
 // The most elements that kernels of a target can count in one tensor. Of 2^31 in 32 bits, some are
 // for what lies behind the last element in the last tile or workgroup.
 constexpr int64_t most_elements(TargetKind target) {
-  return target == TargetKind::cpu ? int64_t{1} << 40 : (int64_t{1} << 31) - (int64_t{1} << 20);
+  return target == TargetKind::cpu ? lower::most_elements : (int64_t{1} << 31) - (int64_t{1} << 20);
 }
 
 // What packages for any adapter have variants for; none: the target has no adapters, or they are

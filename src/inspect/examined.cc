@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "codegen/plan_function.h"
 #include "graph/control_flow.h"
 #include "lower/graph_lowering.h"
+#include "lower/lower.h"
 #include "lower/lower_gradient.h"
 #include "lower/stage_builder.h"
 #include "onnx/proto.h"
@@ -20,9 +22,6 @@ namespace {
 
 using graph::no_value;
 using graph::ValueId;
-
-constexpr int64_t most_elements = int64_t{1} << 40;
-constexpr int64_t largest_dim = (int64_t{1} << 31) - 1;
 
 // What marks the entries of unknown operators: no operator is of this version.
 constexpr int unknown_since = 0;
@@ -106,7 +105,7 @@ class Shapes {
   }
 
   void infer() {
-    lower::GraphLowering lowering(*examined_.catalog, most_elements, stages_);
+    lower::GraphLowering lowering(*examined_.catalog, lower::most_elements, stages_);
     lower::Values values = lowering.add_constants(graph_);
     for (size_t i = 0; i < graph_.inputs.size(); ++i) values[graph_.inputs[i]] = inputs_[i];
     std::vector<graph::Node> nodes = std::exchange(graph_.nodes, {});
@@ -158,7 +157,7 @@ class Shapes {
 
   ir::Bounds bounds() const {
     ir::Bounds made;
-    for (const stages::Dim& dim : graph_.dims) made.set(dim.var.get(), {0, largest_dim});
+    for (const stages::Dim& dim : graph_.dims) made.set(dim.var.get(), {0, codegen::largest_dim});
     return made;
   }
 
@@ -193,7 +192,7 @@ class Shapes {
     for (const stages::Dim& known : graph_.dims)
       if (known.var->name == called) return known.var;
     const auto [found, fresh] = dimensions_.try_emplace(called, ir::var(called));
-    if (fresh) stages_.bounds.set(found->second.get(), {0, largest_dim});
+    if (fresh) stages_.bounds.set(found->second.get(), {0, codegen::largest_dim});
     return found->second;
   }
 

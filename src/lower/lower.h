@@ -9,10 +9,13 @@
 
 namespace gossamer::lower {
 
+// The most elements of a tensor that any target can count.
+constexpr int64_t most_elements = int64_t{1} << 40;
+
 // Runs every node's define (decomposing composed ones), with host values and shapes propagated.
 // Dead stages, and stages that only feed host values, are dropped. No tensor, also of those that
 // will be fused away, has more than `most` elements: an error, or a check of the run.
 Result<stages::StageGraph> lower(const graph::Graph& graph, const ops::Catalog& catalog,
-                                 int64_t most = int64_t{1} << 40);
+                                 int64_t most = most_elements);
 
 }  // namespace gossamer::lower

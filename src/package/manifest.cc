@@ -147,6 +147,13 @@ class Writer {
 
 }  // namespace
 
+File file_of_view(std::string name, std::span<const std::byte> bytes) {
+  return {.name = std::move(name),
+          .bytes = {},
+          .size = bytes.size(),
+          .parts = {{.length = bytes.size(), .view = bytes}}};
+}
+
 void File::each(const std::function<void(std::span<const std::byte>)>& on_bytes) const {
   if (parts.empty()) return on_bytes(bytes);
   size_t at = 0;

@@ -143,6 +143,10 @@ struct File {
   // Calls `on_bytes` with the file's bytes, in order. Not for ranges of external data.
   void each(const std::function<void(std::span<const std::byte>)>& on_bytes) const;
 };
+
+// A file without a copy of these bytes, which outlive it.
+File file_of_view(std::string name, std::span<const std::byte> bytes);
+
 using Files = std::vector<File>;
 
 // manifest.json of a module; `files` (the others of the package) are listed with sizes and hashes.

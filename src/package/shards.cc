@@ -2,6 +2,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "package/sha256.h"
 #include "package/write.h"
@@ -40,8 +41,7 @@ void hash(File& file, const WeightOptions& options) {
   const bool pieces = options.pieces && file.size > piece_bytes;
   uint64_t in_piece = 0;
   const auto end_piece = [&] {
-    file.pieces.push_back(piece.finish());
-    piece = Sha256();
+    if (pieces) file.pieces.push_back(std::exchange(piece, Sha256()).finish());
     in_piece = 0;
   };
   file.each([&](std::span<const std::byte> bytes) {
@@ -51,12 +51,12 @@ void hash(File& file, const WeightOptions& options) {
       XXH3_64bits_update(&xxh3, now.data(), now.size());
       if (pieces) piece.add(now);
       in_piece += now.size();
-      if (in_piece == piece_bytes) pieces ? end_piece() : void(in_piece = 0);
+      if (in_piece == piece_bytes) end_piece();
       if (options.on_read) options.on_read(now);
       bytes = bytes.subspan(now.size());
     }
   });
-  if (pieces && in_piece > 0) end_piece();
+  if (in_piece > 0) end_piece();
   file.sha256 = whole.finish();
   file.xxh3 = hash_text(XXH3_64bits_digest(&xxh3));
 }

@@ -273,7 +273,7 @@ Result<> bench(const BenchOptions& options) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
   GS_ASSIGN(const Package package, find_package(options, temporary));
   const std::vector<Port> ports = ports_of(package.module, package.known);
-  Defaults defaults;
+  runtime::Defaults defaults;
   const fs::path defaults_file = package.folder / package::defaults_file;
   if (std::error_code error; fs::exists(defaults_file, error)) {
     GS_ASSIGN(const Bytes file, read_file(defaults_file));

@@ -57,7 +57,7 @@ Result<std::vector<rpc::NamedTensor>> feeds_of(const Bytes& model, const TuneOpt
             runtime::parse_manifest(
                 {reinterpret_cast<const char*>(text->bytes.data()), text->bytes.size()}));
   const std::vector<Port> ports = ports_of(manifest.module, compile.known);
-  Defaults defaults;
+  runtime::Defaults defaults;
   if (values != files.end()) {
     GS_ASSIGN(defaults, parse_defaults(values->bytes, ports));
   }

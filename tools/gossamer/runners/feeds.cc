@@ -6,7 +6,6 @@
 #include "gossamer/files/image_file.h"
 #include "gossamer/files/tensor_file.h"
 #include "ir/scalar.h"
-#include "runtime/mapped_file.h"
 
 namespace gossamer::command {
 
@@ -80,22 +79,17 @@ std::vector<Port> ports_of(const package::Module& module, const onnx::Known& kno
   return ports;
 }
 
-Result<Defaults> parse_defaults(std::span<const std::byte> file, const std::vector<Port>& ports) {
-  GS_ASSIGN(const auto stored, runtime::parse_safetensors(file));
-  Defaults defaults;
-  for (const Port& port : ports) {
-    const auto found = stored.find(port.name);
-    if (found == stored.end()) continue;
-    const auto& [type, shape, bytes] = found->second;
-    defaults.emplace(port.name, ops::TensorData{port.dtype, shape, {bytes.begin(), bytes.end()}});
-  }
-  return defaults;
+Result<runtime::Defaults> parse_defaults(std::span<const std::byte> file,
+                                         const std::vector<Port>& ports) {
+  std::vector<runtime::Port> inputs;
+  for (const Port& port : ports) inputs.push_back({port.name, port.dtype, port.shape, {}});
+  return runtime::parse_defaults(file, inputs);
 }
 
 Result<std::vector<ops::TensorData>> make_feeds(const std::vector<std::string>& given,
                                                 const ImageOptions& image,
                                                 const std::vector<Port>& ports,
-                                                const Defaults& defaults, bool random) {
+                                                const runtime::Defaults& defaults, bool random) {
   for (const std::string& one : given) {
     if (std::ranges::none_of(ports,
                              [&](const Port& port) { return file_of(one, port.name).has_value(); }))
@@ -111,7 +105,8 @@ Result<std::vector<ops::TensorData>> make_feeds(const std::vector<std::string>& 
       continue;
     }
     if (const auto known = defaults.find(port.name); known != defaults.end()) {
-      feeds.push_back(known->second);
+      const runtime::HostTensor& value = known->second;
+      feeds.push_back({value.dtype, value.shape, {value.bytes.begin(), value.bytes.end()}});
       continue;
     }
     std::vector<int64_t> shape = port.shape;

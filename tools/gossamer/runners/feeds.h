@@ -1,7 +1,6 @@
 // Values of a model's inputs: from files that the command line names, or made up.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 #include "gossamer/runners/runner.h"
 #include "onnx/known.h"
 #include "package/package.h"
+#include "runtime/defaults.h"
 
 namespace gossamer::command {
 
@@ -28,9 +28,9 @@ Result<ops::TensorData> made_up(ir::DType dtype, std::vector<int64_t> shape);
 // Inputs as users know them: strings are one. Extents that `known` does not tell are -1.
 std::vector<Port> ports_of(const package::Module& module, const onnx::Known& known);
 
-// Values of inputs that a run may leave out, by name: those of a package's file for them.
-using Defaults = std::map<std::string, ops::TensorData, std::less<>>;
-Result<Defaults> parse_defaults(std::span<const std::byte> file, const std::vector<Port>& ports);
+// Values of inputs that a run may leave out, from a package's file for them.
+Result<runtime::Defaults> parse_defaults(std::span<const std::byte> file,
+                                         const std::vector<Port>& ports);
 
 // Of each port: what a NAME=FILE of `given` says, else its default, else something made up, with
 // extents of 1 where they are open; `random`: floats that differ. Errors: a name that is no
@@ -38,6 +38,7 @@ Result<Defaults> parse_defaults(std::span<const std::byte> file, const std::vect
 Result<std::vector<ops::TensorData>> make_feeds(const std::vector<std::string>& given,
                                                 const ImageOptions& image,
                                                 const std::vector<Port>& ports,
-                                                const Defaults& defaults, bool random = false);
+                                                const runtime::Defaults& defaults,
+                                                bool random = false);
 
 }  // namespace gossamer::command
